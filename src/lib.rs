@@ -13,13 +13,14 @@
 //! * [`cloud`]: EC2; the only place that names the AWS SDK; knows `api`.
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
-//! * [`controller`]: the four controllers; knows all four.
+//! * [`controller`]: the five controllers; knows all four.
 //! * [`leadership`]: which operator acts; [`term`]: until when it may write.
-//! * [`adopt`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is what they have in
-//!   common.
+//! * [`adopt`], [`backups`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is
+//!   what they have in common.
 
 pub mod adopt;
 pub mod api;
+pub mod backups;
 pub mod clock;
 pub mod cloud;
 pub mod cluster;

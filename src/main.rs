@@ -1,7 +1,7 @@
 //! The binary: `freehold run` is the operator, `freehold crds` writes the resource definitions, `freehold
-//! retained` lists the retained volumes, `freehold orphans` what EC2 has and no object claims, `freehold
-//! adopt` adopts a database that runs, `freehold release` releases one. As `kubectl-freehold` on the PATH it
-//! is a plugin: `kubectl freehold adopt`.
+//! retained` lists the retained volumes, `freehold backups` the backups that EC2 has, `freehold orphans` what
+//! EC2 has and no object claims, `freehold adopt` adopts a database that runs, `freehold release` releases
+//! one. As `kubectl-freehold` on the PATH it is a plugin: `kubectl freehold adopt`.
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use freehold::error_chain::Chain;
 use freehold::metrics::Metrics;
 use freehold::settings::{LogFormat, Settings};
 use freehold::term::Term;
-use freehold::{adopt, definitions, operator, orphans, release, retained};
+use freehold::{adopt, backups, definitions, operator, orphans, release, retained};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -42,6 +42,10 @@ enum Command {
     /// List the volumes that were retained when their databases were deleted, and find those whose retention
     /// record was lost. The API server comes from KUBECONFIG.
     Retained(retained::Options),
+    /// Find every backup, and every final snapshot, again by its tags in EC2, also on a cluster that knows
+    /// nothing of it, with the Database that restores it. Changes nothing. The API server comes from
+    /// KUBECONFIG.
+    Backups(backups::Options),
     /// List the instances, EBS volumes and snapshots that carry this cluster's tags and that no object
     /// claims, with what you can do about each. Changes nothing. The API server comes from KUBECONFIG, AWS'
     /// credentials and the Region from the default chain.
@@ -82,6 +86,7 @@ async fn execute(cli: Cli) -> ExitCode {
             folders.iter().try_for_each(|folder| definitions::write(folder)).map_err(Into::into)
         }
         Command::Retained(options) => list_retained(&options).await,
+        Command::Backups(options) => list_backups(&options).await,
         Command::Orphans(options) => list_orphans(&options).await,
         Command::Adopt(options) => match adopt_database(&options).await {
             Ok(adopt::Outcome::Blocked) => return ExitCode::from(BLOCKED),
@@ -121,6 +126,14 @@ async fn list_retained(options: &retained::Options) -> Result<(), Box<dyn std::e
         retained::run(options).await?
     };
     print!("{text}");
+    Ok(())
+}
+
+async fn list_backups(options: &backups::Options) -> Result<(), Box<dyn std::error::Error>> {
+    use_our_tls()?;
+    let client = kube::Client::try_default().await?;
+    let cloud = Ec2::from_env(&Metrics::new()).await;
+    print!("{}", backups::run(options, &client, &cloud).await?);
     Ok(())
 }
 

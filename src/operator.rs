@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::DEDICATED_LABEL;
-use crate::api::{Database, Node, NodeClass, Volume};
+use crate::api::{Backup, Database, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
@@ -22,6 +22,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes;
+use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -31,7 +32,8 @@ use crate::controller::pass::context::Context;
 use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
 use crate::controller::pass::settling::Settling;
-use crate::controller::{database, node, node_class, unclaimed, volume};
+use crate::controller::{backup, database, node, node_class, unclaimed, volume};
+use crate::engine::client::PgWire;
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
 use crate::leadership::{Held, Leadership, gate};
@@ -186,6 +188,7 @@ pub fn context(
     Context {
         client: own_writes::noted(Arc::clone(&own_writes), client),
         cloud,
+        engines: Arc::new(PgWire),
         inventory,
         limits,
         offerings: Arc::new(Offerings::new(
@@ -204,6 +207,7 @@ pub fn context(
         priority_class: settings.database_priority_class.clone(),
         sends: Sends::default(),
         issued: IssuedRequests::default(),
+        backup_turns: BackupTurns::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty(&own_writes)),
@@ -254,6 +258,7 @@ fn spawn_of(
     let volumes = api::<Volume>(client, scope);
     let claims = api::<PersistentVolumeClaim>(client, scope);
     tasks.spawn(volume::run(Arc::clone(ctx), volumes, claims, concurrency, stop.clone()));
+    tasks.spawn(backup::run(Arc::clone(ctx), api::<Backup>(client, scope), concurrency, stop.clone()));
     let watched = database::Apis {
         databases: api(client, scope),
         copied: database::copies::CopiedApis {
@@ -349,7 +354,14 @@ where
 /// Every resource definition is there; the error names the first that is not.
 async fn installed(client: &Client) -> Result<(), OperatorError> {
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
-    for name in [Database::crd_name(), Node::crd_name(), Volume::crd_name(), NodeClass::crd_name()] {
+    let names = [
+        Database::crd_name(),
+        Node::crd_name(),
+        Volume::crd_name(),
+        NodeClass::crd_name(),
+        Backup::crd_name(),
+    ];
+    for name in names {
         if definitions.get_opt(name).await?.is_none() {
             return Err(OperatorError::MissingDefinition(name));
         }

@@ -1,14 +1,14 @@
 //! Every setting of the operator: flags with environment variables, printed at start.
 
+mod network;
+
 use std::net::SocketAddr;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use k8s_openapi::api::networking::v1::NetworkPolicyPeer;
 use serde::Serialize;
 
-use crate::api::keys::CLUSTER_DNS;
+pub use self::network::{Network, Peers};
 
 /// The settings of `freehold run`.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -150,48 +150,6 @@ pub enum LogFormat {
     Text,
 }
 
-/// What the NetworkPolicy of every database admits, beside the clients that its spec names.
-#[derive(Args, Clone, Debug, PartialEq, Serialize)]
-pub struct Network {
-    /// Who may scrape the metrics of the databases' engines, as `from` of a NetworkPolicy in JSON. Default:
-    /// no one.
-    #[arg(long, env = "FREEHOLD_METRICS_FROM", default_value = "[]")]
-    pub metrics_from: Peers,
-
-    /// Where the cluster's DNS is, the only thing that an engine may connect to, as `to` of a NetworkPolicy
-    /// in JSON. Default: CoreDNS in kube-system (k8s-app=kube-dns) and NodeLocal DNSCache (169.254.20.10).
-    #[arg(long, env = "FREEHOLD_DNS", default_value = CLUSTER_DNS, hide_default_value = true)]
-    pub dns: Peers,
-}
-
-/// Peers of a NetworkPolicy, in JSON on the command line.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Peers(pub Vec<NetworkPolicyPeer>);
-
-impl FromStr for Peers {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let peers: Vec<NetworkPolicyPeer> = serde_json::from_str(text)
-            .map_err(|error| format!("not a list of a NetworkPolicy's peers in JSON: {error}"))?;
-        match peers.iter().position(|peer| *peer == NetworkPolicyPeer::default()) {
-            Some(place) => Err(format!(
-                "entry {} names no one: it needs a namespaceSelector, a podSelector or an ipBlock",
-                place + 1
-            )),
-            None => Ok(Self(peers)),
-        }
-    }
-}
-
-impl Default for Network {
-    fn default() -> Self {
-        let dns = CLUSTER_DNS.parse().unwrap_or(Peers(Vec::new()));
-        Self { metrics_from: Peers(Vec::new()), dns }
-    }
-}
-
 /// Every duration that a decision depends on, in seconds on the command line.
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 pub struct Timing {
@@ -289,6 +247,12 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_MODIFY_UNCONFIRMED_TIMEOUT", default_value = "60", value_parser = seconds)]
     pub modify_unconfirmed_timeout: Duration,
 
+    /// How long the engine may hold a checkpoint for a Backup until it is released, whether a snapshot has
+    /// started or not, and the pause before the next one. QuestDB frees no space while it holds one. A
+    /// snapshot starts within a second, mostly.
+    #[arg(long, env = "FREEHOLD_CHECKPOINT_HOLD_LIMIT", default_value = "300", value_parser = seconds)]
+    pub checkpoint_hold_limit: Duration,
+
     /// The rolling window in which EBS allows four modifications of a volume.
     #[arg(long, env = "FREEHOLD_MODIFY_BUDGET_WINDOW", default_value = "86400", value_parser = seconds)]
     pub modify_budget_window: Duration,
@@ -348,6 +312,7 @@ impl Timing {
             foreign_pod_grace: self.foreign_pod_grace,
             modify_coalesce_window: scale(self.modify_coalesce_window),
             modify_unconfirmed_timeout: scale(self.modify_unconfirmed_timeout),
+            checkpoint_hold_limit: scale(self.checkpoint_hold_limit),
             modify_budget_window: scale(self.modify_budget_window),
             requeue_interval: scale(self.requeue_interval),
             resync_interval: scale(self.resync_interval),
@@ -381,6 +346,7 @@ impl Default for Timing {
             foreign_pod_grace: Duration::from_secs(30),
             modify_coalesce_window: Duration::from_secs(3),
             modify_unconfirmed_timeout: Duration::from_secs(60),
+            checkpoint_hold_limit: Duration::from_secs(300),
             modify_budget_window: Duration::from_secs(86400),
             requeue_interval: Duration::from_secs(5),
             resync_interval: Duration::from_secs(900),

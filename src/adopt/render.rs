@@ -46,6 +46,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         access: Access::default(),
         resources: None,
         running: true,
+        restore: None,
         adopt: Some(adopt),
         release: false,
         deletion_protection: false,

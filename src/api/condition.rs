@@ -6,7 +6,7 @@ use strum::{EnumIter, EnumMessage, EnumString, IntoStaticStr};
 /// A condition's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum ConditionType {
-    /// Every kind: this generation is as specified. Computed from the others.
+    /// Every kind but Backup: this generation is as specified. Computed from the others.
     Ready,
     /// Every kind: nothing will change until a person or the backend does something.
     Stalled,
@@ -77,6 +77,12 @@ pub enum ConditionType {
     Bound,
     /// Volume: size, type, IOPS and throughput are as specified, in EC2 and in the claim.
     Modified,
+    /// Backup: the snapshot is complete, and can be restored. This is final.
+    Complete,
+    /// Backup: there will be no backup; the message says why. This is final.
+    Failed,
+    /// Backup, while it is so: EC2 does not list the snapshot of a complete backup any more.
+    SnapshotMissing,
 }
 
 impl ConditionType {
@@ -219,8 +225,20 @@ pub enum Reason {
     ClaimNotExpandable,
     /// The EBS volume that held data is gone. It is never replaced by an empty one.
     VolumeLost,
-    /// The final snapshot is awaited.
+    /// A snapshot is awaited.
     AwaitingSnapshot,
+    /// The Database of the Backup does not exist.
+    AwaitingDatabase,
+    /// Another Backup of the same Database goes first.
+    AwaitingBackup,
+    /// The engine's checkpoint is awaited, or its release; the message says what hinders it.
+    AwaitingCheckpoint,
+    /// EC2 could not complete the snapshot.
+    SnapshotFailed,
+    /// The engine did not hold its checkpoint until the snapshot had started, so the snapshot is not used.
+    CheckpointLost,
+    /// EC2 does not list the snapshot any more: it was deleted outside Freehold.
+    SnapshotMissing,
     /// EC2 has not shown the volume deleted yet.
     AwaitingVolumeDeletion,
     /// The machine is awaited.
@@ -259,6 +277,10 @@ pub enum Reason {
     Adopting,
     /// The retained volume, or the instance, cannot be adopted; the message says why.
     AdoptionRefused,
+    /// The data of a backup is awaited.
+    Restoring,
+    /// The backup cannot be restored in this Database; the message says why.
+    RestoreRefused,
     /// A volume was retained under the name of this Database, and is not adopted. Nothing is created before
     /// the spec says whether the Database uses it or begins with an empty one.
     RetainedVolumeFound,

@@ -11,6 +11,7 @@ use strum::{EnumIter, IntoStaticStr};
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
+pub use super::database_restore::{Restore, Restored};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
     Occurrence, Release, Replacement,
@@ -97,6 +98,14 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.storage.adoptRetained)")
         .message("spec.adopt and spec.storage.adoptRetained exclude each other: the first adopts a \
             database that runs, the second restores a volume that was retained"),
+    validation = Rule::new("has(self.spec.restore) == has(oldSelf.spec.restore) && \
+        (!has(self.spec.restore) || self.spec.restore == oldSelf.spec.restore)")
+        .message("spec.restore can be set only when the Database is created, and cannot change: delete this \
+            Database and create it anew"),
+    validation = Rule::new("!has(self.spec.restore) || (!has(self.spec.adopt) && \
+        !has(self.spec.storage.adoptRetained))")
+        .message("spec.restore excludes spec.adopt and spec.storage.adoptRetained: the data is that of a \
+            backup, of a database that runs, or of a retained volume"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
@@ -176,6 +185,11 @@ pub struct DatabaseSpec {
     /// Default: true.
     #[serde(default = "default_running")]
     pub running: bool,
+
+    /// The backup whose data this database begins with. Only when the Database is created. Engine, file
+    /// system and size must fit; the version is the backup's, or a later one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Restore>,
 
     /// A database that runs already, and that Freehold adopts as it runs. Only when the Database is
     /// created.

@@ -10,6 +10,7 @@ use strum::IntoStaticStr;
 
 use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
+use super::database_restore::Restored;
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -84,6 +85,10 @@ pub struct DatabaseStatus {
     /// is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
+
+    /// What the database was restored from (spec.restore): decided once, before anything is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
 
     /// How the database was found when it was adopted (spec.adopt); there once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

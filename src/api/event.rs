@@ -6,6 +6,14 @@ use strum::{EnumIter, EnumMessage, IntoStaticStr};
 /// What happened: the `reason` of a Kubernetes event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, EnumIter, EnumMessage, IntoStaticStr)]
 pub enum EventReason {
+    /// Backup: it is complete.
+    BackupCompleted,
+    /// Backup: there will be none; the note says why.
+    BackupFailed,
+    /// Backup: EC2 refused the snapshot; the note has its message.
+    BackupRefused,
+    /// Backup: EC2 has started the snapshot.
+    BackupStarted,
     /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.
     ConfigMapAltered,
     /// Node: its Kubernetes node takes no more pods, since its machine is being released.
@@ -102,12 +110,18 @@ pub enum EventReason {
     ReplacementStarted,
     /// Database: Freehold replaces the pod; the note says why.
     Restarted,
+    /// Database: it begins with the data of a backup; the note names the snapshot.
+    RestoreDecided,
     /// Database: `spec.running` became true again.
     Resumed,
     /// Database: a volume of a former Database of this name is retained.
     RetainedVolumeFound,
     /// Database: a retention record is reserved for this Database, which adopts the volume.
     RetainedVolumeReserved,
+    /// Backup: the snapshot is being deleted according to its policy.
+    SnapshotDeleted,
+    /// Backup: EC2 does not list the snapshot of a complete backup any more.
+    SnapshotMissing,
     /// Database: nothing changes until a person does something; the note says what.
     Stalled,
     /// Database: a StatefulSet that ran before was adopted; its pod goes on running.

@@ -214,14 +214,43 @@ pub const NODE_UID_TAG: &str = "freehold.dev/node-uid";
 /// creation, and anew on a volume that another `Volume` adopts.
 pub const VOLUME_UID_TAG: &str = "freehold.dev/volume-uid";
 
-/// Tag: what a snapshot was taken for: [`PURPOSE_FINAL`]. Written with its creation.
+/// Tag: the UID of the `Backup` that a snapshot belongs to. Written with the creation.
+pub const BACKUP_UID_TAG: &str = "freehold.dev/backup-uid";
+
+/// Tag: what a snapshot was taken for: [`PURPOSE_FINAL`] or [`PURPOSE_BACKUP`]. Written with its creation.
 pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
+
+/// The value of [`PURPOSE_TAG`] on the snapshot of a `Backup`.
+pub const PURPOSE_BACKUP: &str = "backup";
+
+/// Tag of a snapshot of ours: the engine that wrote the data, as `spec.engine.type` has it. Written with
+/// the creation, as are the four that follow.
+pub const ENGINE_TAG: &str = "freehold.dev/engine";
+
+/// Tag of a snapshot of ours: the engine's version, or the image of a custom engine.
+pub const ENGINE_VERSION_TAG: &str = "freehold.dev/engine-version";
+
+/// Tag of a snapshot of ours: the file system of the volume, as `spec.storage.fileSystem` has it.
+pub const FILE_SYSTEM_TAG: &str = "freehold.dev/file-system";
+
+/// Tag of a snapshot of ours: the UID of the namespace of its Database. A namespace that was created anew
+/// under the name has another.
+pub const NAMESPACE_UID_TAG: &str = "freehold.dev/namespace-uid";
+
+/// Tag of a snapshot of ours: what it is a snapshot of (`EngineCheckpoint`, `CrashConsistent`), or
+/// [`UNVERIFIED`] until it is certain that the engine held its checkpoint.
+pub const CONSISTENCY_TAG: &str = "freehold.dev/consistency";
+
+/// The value of [`CONSISTENCY_TAG`] on a snapshot that began with a checkpoint of which it is not certain yet
+/// that the engine still held it. Such a snapshot is never restored.
+pub const UNVERIFIED: &str = "Unverified";
 
 /// The value of [`PURPOSE_TAG`] on the snapshot that is taken before a volume is deleted.
 pub const PURPOSE_FINAL: &str = "final";
 
 /// Tag: the Database, as `<namespace>/<name>`, for people; nothing is ever looked up by it. The storage of a
-/// namespace is counted by it. Written as [`VOLUME_UID_TAG`] is.
+/// namespace is counted by it, and a snapshot is restored only in its namespace. Written as
+/// [`VOLUME_UID_TAG`] is.
 pub const DATABASE_TAG: &str = "freehold.dev/database";
 
 /// Tag: the attempt that created the resource, a decimal number from 1. Written with the creation.
@@ -232,8 +261,8 @@ pub const ATTEMPT_TAG: &str = "freehold.dev/attempt";
 /// operator. With the id in the Database's spec it is the second proof that the resource is that Database's.
 pub const ADOPT_TAG: &str = "freehold.dev/adopt";
 
-/// Tag: what the AWS console shows as the resource's name: the name of the `Node` or `Volume`; nothing is
-/// ever looked up by it.
+/// Tag: what the AWS console shows as the resource's name: that of the `Node`, `Volume` or `Backup`; nothing
+/// is ever looked up by it.
 pub const NAME_TAG: &str = "Name";
 
 /// Prefixes of tag keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without

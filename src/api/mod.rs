@@ -1,12 +1,14 @@
 //! What people write and read: the custom resources of `freehold.dev/v1alpha1`. Types only: no client, no
 //! cloud, no clock.
 
+pub mod backup;
 pub mod condition;
 pub mod creation;
 pub mod database;
 mod database_access;
 mod database_adoption;
 mod database_engine;
+mod database_restore;
 mod database_status;
 mod database_storage;
 pub mod event;
@@ -21,6 +23,7 @@ pub mod node_class_status;
 pub mod size;
 pub mod volume;
 
+pub use backup::{Backup, BackupSpec, BackupStatus};
 pub use condition::{ConditionType, Reason};
 pub use database::{Database, DatabaseSpec, DatabaseStatus, DeletionPolicy};
 pub use event::EventReason;

@@ -23,7 +23,7 @@ pub enum Call {
     ModifyVolume,
     /// Deletes a volume.
     DeleteVolume,
-    /// Puts tags on an instance or a volume.
+    /// Puts tags on an instance, a volume or a snapshot.
     CreateTags,
     /// Takes tags off instances, volumes and network interfaces.
     DeleteTags,
@@ -35,6 +35,8 @@ pub enum Call {
     DescribeVolumesModifications,
     /// Takes a snapshot.
     CreateSnapshot,
+    /// Deletes a snapshot.
+    DeleteSnapshot,
     /// Lists snapshots.
     DescribeSnapshots,
     /// Lists images.

@@ -9,8 +9,8 @@ use strum::{EnumIter, IntoStaticStr};
 
 use crate::api::ClientToken;
 use crate::api::keys::{
-    ATTEMPT_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_FINAL, PURPOSE_TAG,
-    RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
+    ATTEMPT_TAG, BACKUP_UID_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_BACKUP,
+    PURPOSE_FINAL, PURPOSE_TAG, RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
 };
 
 /// What is made in the cloud.
@@ -23,6 +23,8 @@ pub enum Kind {
     Volume,
     /// The final snapshot of an EBS volume; its owner is the `Volume`.
     Snapshot,
+    /// A snapshot of an EBS volume; its owner is a `Backup`.
+    Backup,
 }
 
 impl Kind {
@@ -36,6 +38,16 @@ impl Kind {
         match self {
             Self::Node => NODE_UID_TAG,
             Self::Volume | Self::Snapshot => VOLUME_UID_TAG,
+            Self::Backup => BACKUP_UID_TAG,
+        }
+    }
+
+    /// What a snapshot is tagged to be for; `None` for what is no snapshot.
+    fn purpose(self) -> Option<&'static str> {
+        match self {
+            Self::Node | Self::Volume => None,
+            Self::Snapshot => Some(PURPOSE_FINAL),
+            Self::Backup => Some(PURPOSE_BACKUP),
         }
     }
 }
@@ -47,11 +59,11 @@ pub struct Owner {
     pub cluster_id: String,
     /// What is made.
     pub kind: Kind,
-    /// The UID of the `Node` or `Volume`.
+    /// The UID of the `Node`, `Volume` or `Backup`.
     pub uid: String,
     /// The Database, as `namespace/name`.
     pub database: String,
-    /// The name of the `Node` or `Volume`, for the console.
+    /// The name of the `Node`, `Volume` or `Backup`, for the console.
     pub name: String,
 }
 
@@ -127,22 +139,22 @@ pub fn cluster_tags(cluster_id: &str) -> BTreeMap<String, String> {
 pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, String> {
     let mut tags = cluster_tags(cluster_id);
     tags.insert(kind.uid_tag().to_owned(), uid.to_owned());
-    match kind {
-        Kind::Node | Kind::Volume => {}
-        Kind::Snapshot => {
-            tags.insert(PURPOSE_TAG.to_owned(), PURPOSE_FINAL.to_owned());
-        }
-    }
+    tags.extend(kind.purpose().map(|purpose| (PURPOSE_TAG.to_owned(), purpose.to_owned())));
+    tags
+}
+
+/// The tags that the snapshot of every `Backup` of this cluster carries.
+pub fn backup_tags(cluster_id: &str) -> BTreeMap<String, String> {
+    let mut tags = cluster_tags(cluster_id);
+    tags.insert(PURPOSE_TAG.to_owned(), PURPOSE_BACKUP.to_owned());
     tags
 }
 
 /// The UID of the owner that a resource of this kind names in its tags. A root disk names its Node, so it
 /// belongs to no `Volume`.
 pub fn owner_uid(kind: Kind, tags: &BTreeMap<String, String>) -> Option<&str> {
-    let is_ours = match kind {
-        Kind::Node | Kind::Volume => true,
-        Kind::Snapshot => tags.get(PURPOSE_TAG).is_some_and(|purpose| purpose == PURPOSE_FINAL),
-    };
+    let is_for = |purpose: &str| tags.get(PURPOSE_TAG).is_some_and(|of_tag| of_tag == purpose);
+    let is_ours = kind.purpose().is_none_or(is_for);
     tags.get(kind.uid_tag()).filter(|uid| is_ours && !uid.is_empty()).map(String::as_str)
 }
 

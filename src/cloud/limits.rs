@@ -52,6 +52,7 @@ impl Limit {
             Call::CreateVolume
             | Call::DeleteVolume
             | Call::CreateSnapshot
+            | Call::DeleteSnapshot
             | Call::CreateTags
             | Call::DeleteTags => Self::Storage,
             Call::ModifyVolume | Call::StopInstances => Self::Mutating,

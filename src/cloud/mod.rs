@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 
-use crate::api::{ClientToken, InstanceId, VolumeId};
+use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 pub use call::Call;
 use catalog::{Image, InstanceType, SecurityGroup, Subnet};
 pub use error::{Class, CloudError};
@@ -67,8 +67,8 @@ pub trait Cloud: Send + Sync + 'static {
     /// Deletes an available volume.
     async fn delete_volume(&self, id: &VolumeId) -> Result<(), CloudError>;
 
-    /// Puts these tags on an instance or a volume that exists; the others stay. The same call again changes
-    /// nothing.
+    /// Puts these tags on an instance, a volume or a snapshot that exists; the others stay. The same call
+    /// again changes nothing.
     async fn tag_resource(&self, id: &str, tags: &BTreeMap<String, String>) -> Result<(), CloudError>;
 
     /// Takes these tags off these resources, each only where it has this value; the others stay. Of all of
@@ -98,6 +98,9 @@ pub trait Cloud: Send + Sync + 'static {
         volume: &VolumeId,
         tags: &BTreeMap<String, String>,
     ) -> Result<Snapshot, CloudError>;
+
+    /// Deletes a snapshot. Volumes that were created from it stay.
+    async fn delete_snapshot(&self, id: &SnapshotId) -> Result<(), CloudError>;
 
     /// Every snapshot of this account that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;

@@ -10,6 +10,7 @@ pub mod own_writes;
 pub mod ownership;
 pub mod persistent_volume;
 pub mod status;
+pub mod teardown;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::runtime::reflector::ObjectRef;

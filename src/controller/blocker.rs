@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::api::node::ReplacementCause;
-use crate::api::{InstanceId, Reason, VolumeId};
+use crate::api::{InstanceId, Reason, SnapshotId, VolumeId};
 use crate::cloud::VolumeState;
 
 /// Why something destructive must not be done now.
@@ -75,6 +75,15 @@ pub enum Blocker {
         /// Its value.
         value: String,
     },
+    /// The snapshot does not carry a tag of its Backup.
+    SnapshotTagMissing {
+        /// The snapshot.
+        id: SnapshotId,
+        /// The tag.
+        key: String,
+        /// Its value.
+        value: String,
+    },
     /// The EBS volume is not available.
     NotAvailable(VolumeId, VolumeState),
     /// The EBS volume was adopted and is released.
@@ -127,6 +136,7 @@ impl Blocker {
             | Self::ZoneRecovering(_) => Reason::RepairPostponed,
             Self::Duplicate(..) => Reason::DuplicateInstance,
             Self::TagMissing { .. } | Self::Released(_) => Reason::AwaitingVolumeDeletion,
+            Self::SnapshotTagMissing { .. } => Reason::Deleting,
             Self::PodStopping(_) | Self::PodRuns(_) | Self::StatefulSetRuns(_) => Reason::AwaitingStop,
             Self::NotFenced { reason, .. } => *reason,
             Self::ChangeNotSeen(_) => Reason::RestartPending,

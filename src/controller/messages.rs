@@ -173,6 +173,10 @@ impl Blocker {
                     hand",
                 kept.message()
             ),
+            Self::SnapshotTagMissing { id, key, value } => format!(
+                "snapshot {id} does not carry the tag {key}={value}: restore the tag, or set \
+                spec.deletionPolicy to Retain"
+            ),
             Self::TagMissing { id, key, value } => format!(
                 "EBS volume {id} does not carry the tag {key}={value}, so it is not deleted: put the tag \
                 back or delete it by hand"

@@ -1,5 +1,6 @@
-//! The four controllers, each of the same five steps: observe, plan, act, status, remember.
+//! The five controllers, each of the same five steps: observe, plan, act, status, remember.
 
+pub mod backup;
 pub mod blocker;
 pub mod call_blocked;
 pub mod conditions;
@@ -12,6 +13,7 @@ pub mod node_class;
 pub mod pass;
 pub mod pattern;
 pub mod recurrence;
+pub mod restoring;
 pub mod retention;
 pub mod safety;
 pub mod unclaimed;

@@ -11,7 +11,7 @@ use super::blocker::{Blocker, DuplicateKept};
 use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, InstanceId, Node, Reason, VolumeId};
-use crate::cloud::{EbsVolume, Instance, InstanceState, VolumeState};
+use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot, VolumeState};
 use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
 use crate::time::{later, whole_second};
@@ -248,6 +248,18 @@ pub fn may_delete_volume(
         return Err(Blocker::NotAvailable(volume.id.clone(), volume.state));
     }
     Ok(())
+}
+
+/// Whether the snapshot of a Backup may be deleted: the Backup is being deleted under a policy that says so,
+/// and the snapshot carries the Backup's own tags.
+pub fn may_delete_snapshot(
+    snapshot: &Snapshot,
+    wanted_tags: &std::collections::BTreeMap<String, String>,
+) -> Result<(), Blocker> {
+    let missing = wanted_tags.iter().find(|(key, value)| snapshot.tags.get(*key) != Some(value));
+    missing.map_or(Ok(()), |(key, value)| {
+        Err(Blocker::SnapshotTagMissing { id: snapshot.id.clone(), key: key.clone(), value: value.clone() })
+    })
 }
 
 /// Whether a database's machine may be released: the StatefulSet is stopped, its controller has seen that,

@@ -44,6 +44,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         readiness: accepts(5, 3),
         liveness: accepts(10, 6),
         termination_grace: Duration::from_secs(120),
+        recovery: None,
         binding: Binding { kind: "custom", provider: "custom", scheme: "tcp", database: None },
         scratch: vec![Scratch::disk("/tmp")],
     })

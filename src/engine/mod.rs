@@ -1,6 +1,8 @@
 //! What each database engine needs: image, ports, probes, settings, credentials. One file per engine; no
-//! client, no clock.
+//! clock, and a client only in `client.rs`.
 
+pub mod checkpoint;
+pub mod client;
 mod custom;
 mod error;
 mod image;

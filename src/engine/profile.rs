@@ -43,6 +43,9 @@ pub struct Profile {
     pub liveness: Probe,
     /// How long the engine may take to stop.
     pub termination_grace: Duration,
+    /// A shell script that has the engine recover from the checkpoint in restored data at its next start. It
+    /// runs before each start, with the snapshot in `RESTORED_FROM`. None if the engine recovers by itself.
+    pub recovery: Option<&'static str>,
     /// How clients learn of it.
     pub binding: Binding,
     /// Empty directories to write to; the rest of the root file system is read-only.

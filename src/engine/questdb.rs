@@ -31,6 +31,18 @@ const FIRST_WITH_HTTP_PASSWORD: Release = Release(8, 1, 0);
 /// one would start with its default password if it had only the file.
 const FIRST_WITH_PASSWORD_FILES: Release = Release(9, 3, 4);
 
+/// Has the server recover from the checkpoint in restored data: it does so when it finds the file `_restore`,
+/// and removes it (QuestDB documentation, "Backup and restore"). Once for each snapshot, by a file of its own
+/// beside it: a server that ended during a later checkpoint leaves `.checkpoint/db` behind, and would go back
+/// to it. The file comes after `_restore`, so that an end in between repeats the first and loses nothing.
+/// Without `.checkpoint/db` the server does not start with `_restore`. Only what the shell has is used.
+pub(super) const RECOVERY: &str = "set -eu\n\
+    root=${QUESTDB_ROOT:-/var/lib/questdb}\n\
+    done=\"$root/.restored-from-$RESTORED_FROM\"\n\
+    if [ -e \"$done\" ]; then exit 0; fi\n\
+    if [ -d \"$root/.checkpoint/db\" ]; then : > \"$root/_restore\"; fi\n\
+    : > \"$done\"\n";
+
 /// Settings that the operator owns: exact names, or a group when the name ends with a dot.
 const OWNED: &[(&str, &str)] = &[
     ("pg.user", "the credentials are generated, see status.credentialsSecretName; remove it"),
@@ -119,6 +131,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // five minutes is not ended, since a restart would wait for the same disk.
         liveness: health(10, 30),
         termination_grace: Duration::from_secs(120),
+        recovery: Some(RECOVERY),
         binding: Binding {
             kind: "postgresql",
             provider: "questdb",

@@ -241,3 +241,30 @@ fn a_custom_engine_takes_no_settings() {
     let refused = profile(&Engine { kind: EngineType::Custom, version: None, custom: None }, &settings(&[]));
     assert_eq!(refused, Err(EngineError::CustomMissing));
 }
+
+/// Runs the script over this root, as if restored from this snapshot.
+fn recovers(root: &std::path::Path, snapshot: &str) -> bool {
+    let script = profile(&questdb("9.3.4"), &BTreeMap::new()).unwrap().recovery.unwrap();
+    let ended = std::process::Command::new("/bin/sh")
+        .args(["-c", script])
+        .env_clear()
+        .env("QUESTDB_ROOT", root)
+        .env("RESTORED_FROM", snapshot)
+        .status()
+        .unwrap();
+    assert!(ended.success());
+    root.join("_restore").exists()
+}
+
+#[test]
+fn questdb_recovers_once_for_each_snapshot_and_only_from_a_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    assert!(!recovers(root, "snap-0"), "there is no checkpoint: the server would not start");
+    std::fs::create_dir_all(root.join(".checkpoint/db")).unwrap();
+    assert!(!recovers(root, "snap-0"), "its turn has passed: this checkpoint is a later one");
+    assert!(recovers(root, "snap-1"));
+    std::fs::remove_file(root.join("_restore")).unwrap();
+    assert!(!recovers(root, "snap-1"), "the server has recovered, and wrote since");
+    assert!(recovers(root, "snap-2"), "a volume from a backup of the restored database");
+}

@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{registered, registered_in_bytes, registered_in_seconds};
-use crate::api::{ConditionType, Database, Reason, Volume};
+use crate::api::{Backup, ConditionType, Database, Reason, Volume};
 
 /// The series that are written anew at each reading: a condition that has passed, or an object that is gone,
 /// leaves none.
@@ -31,6 +31,9 @@ struct Families {
     volume_iops: Family<ObjectLabels, Gauge>,
     retained_volumes: Family<NamespaceLabels, Gauge>,
     retained_bytes: Family<NamespaceLabels, Gauge>,
+    backup_times: Family<BackupLabels, Gauge>,
+    backups_failed: Family<BackupLabels, Gauge>,
+    checkpoints_held: Family<BackupLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -58,6 +61,12 @@ struct DatabaseLabels {
 struct ObjectLabels {
     namespace: String,
     name: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BackupLabels {
+    namespace: String,
+    database: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -123,6 +132,24 @@ impl Shown {
                 "Size of the EBS volumes that outlived their Database, by namespace",
                 Family::default(),
             ),
+            backup_times: registered_in_seconds(
+                to,
+                "backup_last_completed_time",
+                "The moment that the newest complete backup of a Database is of, as Unix time",
+                Family::default(),
+            ),
+            backups_failed: registered(
+                to,
+                "backups_failed",
+                "Backups of a Database that failed, or whose snapshot is gone",
+                Family::default(),
+            ),
+            checkpoints_held: registered_in_seconds(
+                to,
+                "backup_checkpoint_start_time",
+                "Since when an engine may hold a checkpoint for a Backup, as Unix time",
+                Family::default(),
+            ),
         };
         Self { families, objects: Mutex::default() }
     }
@@ -147,6 +174,11 @@ impl Shown {
     /// From now on these Volumes are shown.
     pub fn volumes(&self, volumes: Store<Volume>) {
         self.each(volumes, Families::volume);
+    }
+
+    /// From now on these Backups are shown.
+    pub fn backups(&self, backups: Store<Backup>) {
+        self.each(backups, Families::backup);
     }
 
     /// From now on the retained volumes are shown as this gives them: the namespace of each, and its size in
@@ -194,6 +226,9 @@ impl Families {
         }
         self.retained_volumes.clear();
         self.retained_bytes.clear();
+        for family in [&self.backup_times, &self.backups_failed, &self.checkpoints_held] {
+            family.clear();
+        }
     }
 
     fn database(&self, database: &Database) {
@@ -214,6 +249,27 @@ impl Families {
         }
         if let Some(replacement) = status.and_then(|it| it.replacement.as_ref()) {
             self.replacements.get_or_create(&object).set(replacement.started_at.0.as_second());
+        }
+    }
+
+    fn backup(&self, backup: &Backup) {
+        let Some(status) = &backup.status else { return };
+        let is_true = |kind: ConditionType| {
+            status.conditions.iter().any(|it| it.type_ == kind.as_str() && it.status == "True")
+        };
+        let namespace = backup.namespace().unwrap_or_default();
+        let labels = BackupLabels { namespace, database: backup.spec.database_name.clone() };
+        let is_missing = is_true(ConditionType::SnapshotMissing);
+        if status.completed_at.is_some() && !is_missing {
+            let at = status.started_at.as_ref().or(status.completed_at.as_ref());
+            let newest = self.backup_times.get_or_create(&labels);
+            newest.set(newest.get().max(at.map_or(0, |at| at.0.as_second())));
+        }
+        if status.failure.is_some() || is_missing {
+            self.backups_failed.get_or_create(&labels).inc();
+        }
+        if let Some(owed) = &status.checkpoint {
+            self.checkpoints_held.get_or_create(&labels).set(owed.since.0.as_second());
         }
     }
 
@@ -314,6 +370,31 @@ mod tests {
 
         copy.apply_watcher_event(&Event::Delete(database(&ready)));
         assert!(shown(&metrics.text().unwrap()).is_empty());
+    }
+
+    #[test]
+    fn the_newest_backup_that_can_be_restored_and_those_that_cannot_are_shown() {
+        let metrics = Metrics::new();
+        let mut backups = Writer::default();
+        metrics.shown().backups(backups.as_reader());
+        let mut shown = |name: &str, status: serde_json::Value| {
+            let backup = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+                "metadata": {"name": name, "namespace": "team-a"}, "spec": {"databaseName": "orders"},
+                "status": status});
+            backups.apply_watcher_event(&Event::Apply(serde_json::from_value(backup).unwrap()));
+            metrics.text().unwrap()
+        };
+        let completed = |at: &str, missing: &str| {
+            serde_json::json!({"conditions": [condition("SnapshotMissing", missing, "SnapshotMissing")],
+                "startedAt": at, "completedAt": at})
+        };
+        shown("new", completed("2026-01-01T00:00:10Z", "False"));
+        shown("old", completed("2026-01-01T00:00:00Z", "False"));
+        let text = shown("gone", completed("2026-01-01T00:00:20Z", "True"));
+        let of = "{namespace=\"team-a\",database=\"orders\"}";
+        let newest = format!("freehold_backup_last_completed_time_seconds{of} 1767225610");
+        assert!(text.contains(&newest), "{text}");
+        assert!(text.contains(&format!("freehold_backups_failed{of} 1")), "{text}");
     }
 
     #[test]

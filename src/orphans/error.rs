@@ -7,7 +7,7 @@ use crate::cloud::CloudError;
 pub enum OrphansError {
     /// The API server.
     #[error(
-        "the API server refused or did not answer: this lists Databases, Nodes and Volumes, of all namespaces \
+        "the API server refused or did not answer: this lists Databases, Nodes, Volumes and Backups, of all namespaces \
         without --namespace, and PersistentVolumes"
     )]
     Kubernetes(#[from] kube::Error),

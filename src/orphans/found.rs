@@ -8,8 +8,8 @@ use kube::ResourceExt;
 use serde::Serialize;
 use strum::{EnumIter, IntoStaticStr};
 
-use crate::api::keys::{CLUSTER_ID_TAG, DATABASE_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
-use crate::api::{Database, InstanceId, Node, Volume, VolumeId};
+use crate::api::keys::{BACKUP_UID_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
+use crate::api::{Backup, Database, InstanceId, Node, Volume, VolumeId};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot, SnapshotState, VolumeState};
 use crate::cluster::persistent_volume;
@@ -31,6 +31,8 @@ pub struct Found {
     pub nodes: Vec<Node>,
     /// The Volumes.
     pub volumes: Vec<Volume>,
+    /// The Backups.
+    pub backups: Vec<Backup>,
     /// The PersistentVolumes of the cluster.
     pub persistent_volumes: Vec<PersistentVolume>,
 }
@@ -115,12 +117,14 @@ struct Claimed {
     instances: BTreeSet<InstanceId>,
     volumes: BTreeSet<String>,
     ebs_volumes: BTreeSet<VolumeId>,
+    backups: BTreeSet<String>,
     snapshots: BTreeSet<String>,
 }
 
 impl Claimed {
     fn of(found: &Found) -> Self {
         let of_volumes = found.volumes.iter().filter_map(|it| it.status.as_ref());
+        let of_backups = found.backups.iter().filter_map(|it| it.status.as_ref());
         let kept = found.persistent_volumes.iter().filter_map(retention::read);
         Self {
             nodes: found.nodes.iter().filter_map(ResourceExt::uid).collect(),
@@ -133,7 +137,9 @@ impl Claimed {
                 .collect(),
             snapshots: of_volumes
                 .filter_map(|status| Some(status.final_snapshot.as_ref()?.snapshot_id.as_ref()?.0.clone()))
+                .chain(of_backups.filter_map(|status| Some(status.snapshot_id.as_ref()?.0.clone())))
                 .collect(),
+            backups: found.backups.iter().filter_map(ResourceExt::uid).collect(),
         }
     }
 
@@ -156,7 +162,10 @@ impl Claimed {
 
     fn snapshot(&self, snapshot: &Snapshot) -> bool {
         let owner = snapshot.tags.get(VOLUME_UID_TAG);
-        self.snapshots.contains(&snapshot.id.0) || owner.is_some_and(|uid| self.volumes.contains(uid))
+        let of_backup = identity::owner_uid(Kind::Backup, &snapshot.tags);
+        self.snapshots.contains(&snapshot.id.0)
+            || owner.is_some_and(|uid| self.volumes.contains(uid))
+            || of_backup.is_some_and(|uid| self.backups.contains(uid))
     }
 }
 
@@ -271,6 +280,7 @@ fn ebs_volume(found: &Found, volume: &EbsVolume) -> Orphan {
 fn snapshot(found: &Found, snapshot: &Snapshot) -> Orphan {
     let id = &snapshot.id;
     let is_there = found.ebs_volumes.iter().any(|it| it.id == snapshot.volume);
+    let is_backup = identity::owner_uid(Kind::Backup, &snapshot.tags).is_some();
     let is_final = identity::owner_uid(Kind::Snapshot, &snapshot.tags).is_some();
     let state = match snapshot.state {
         SnapshotState::Pending => "pending",
@@ -278,6 +288,9 @@ fn snapshot(found: &Found, snapshot: &Snapshot) -> Orphan {
         SnapshotState::Error => "error",
     };
     let holds = match (snapshot.state, is_there) {
+        (SnapshotState::Completed, _) if is_backup => {
+            "a backup, retained when its Backup was deleted".to_owned()
+        }
         (_, true) => format!("EBS volume {} is still there", snapshot.volume),
         (SnapshotState::Completed, false) if is_final => {
             "the data of a deleted Database, by its deletionPolicy Snapshot".to_owned()
@@ -288,7 +301,7 @@ fn snapshot(found: &Found, snapshot: &Snapshot) -> Orphan {
         kind: Type::Snapshot,
         id: id.0.clone(),
         database: database(&snapshot.tags),
-        owner_uid: snapshot.tags.get(VOLUME_UID_TAG).cloned(),
+        owner_uid: snapshot.tags.get(VOLUME_UID_TAG).or_else(|| snapshot.tags.get(BACKUP_UID_TAG)).cloned(),
         state: state.to_owned(),
         created_at: snapshot.started_at,
         size: snapshot.size.map(|size| format!("{size} GiB")).unwrap_or_default(),

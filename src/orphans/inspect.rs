@@ -33,6 +33,7 @@ pub async fn inspect(options: &Options, client: &Client, cloud: &dyn Cloud) -> R
         databases: all(client, namespace).await?,
         nodes: all(client, namespace).await?,
         volumes: all(client, namespace).await?,
+        backups: all(client, namespace).await?,
         persistent_volumes: persistent_volumes.items,
     })
 }

@@ -81,6 +81,12 @@ fn snapshot(id: &str, of: &str, volume_uid: &str) -> Snapshot {
     }
 }
 
+/// The snapshot of a Backup, of an EBS volume that is gone.
+fn backup(id: &str, uid: &str) -> Snapshot {
+    let tags = identity::owner_tags("c", Kind::Backup, uid);
+    Snapshot { tags, ..snapshot(id, "vol-gone", "") }
+}
+
 /// One Database with its Node and its Volume, and one volume that is retained.
 fn found() -> Found {
     let metadata = |uid: &str| json!({"namespace": "team-a", "name": format!("orders-{uid}"), "uid": uid});
@@ -97,7 +103,7 @@ fn found() -> Found {
             volume("vol-root", tags(Kind::Node, "n1"), Some(("i-1", true))),
             volume("vol-kept", tags(Kind::Volume, "old"), None),
         ],
-        snapshots: vec![snapshot("snap-1", "vol-1", "v1")],
+        snapshots: vec![snapshot("snap-1", "vol-1", "v1"), backup("snap-2", "b1")],
         namespace: None,
         databases: vec![from_json(json!({"apiVersion": API, "kind": "Database",
             "metadata": {"namespace": "team-a", "name": "orders"},
@@ -107,6 +113,8 @@ fn found() -> Found {
         volumes: vec![from_json(json!({"apiVersion": API, "kind": "Volume", "metadata": metadata("v1"),
             "spec": {"nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs",
                 "zone": "us-east-1a", "deletionPolicy": "Retain"}}))],
+        backups: vec![from_json(json!({"apiVersion": API, "kind": "Backup", "metadata": metadata("b1"),
+            "spec": {"databaseName": "orders"}}))],
         persistent_volumes: vec![record],
     }
 }
@@ -133,6 +141,9 @@ fn what_lost_its_object_is_an_orphan_and_a_root_disk_goes_with_its_instance() {
     let nothing = Found { nodes: Vec::new(), volumes: Vec::new(), ..found() };
     assert_eq!(ids(&nothing), ["i-1", "vol-1", "snap-1"]);
     assert_eq!(one(&nothing, "i-1").holds, ["EBS volume vol-1 is attached, which no object claims either"]);
+    let without_backup = Found { backups: Vec::new(), ..found() };
+    assert_eq!(ids(&without_backup), ["snap-2"]);
+    assert_eq!(one(&without_backup, "snap-2").holds, ["a backup, retained when its Backup was deleted"]);
     let without_record = Found { persistent_volumes: Vec::new(), ..found() };
     assert_eq!(ids(&without_record), ["vol-kept"]);
 }

@@ -1,10 +1,12 @@
 //! Whole lives of databases in one process and in virtual time: the operator as it is shipped, on the API
 //! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
 
+mod backups;
 mod blow;
 mod campaign;
 mod chaos;
 mod cost;
+mod engines;
 mod house;
 mod killed;
 mod led;
@@ -79,6 +81,27 @@ fn a_database_leaves_a_machine_in_good_time_and_pauses_where_one_after_the_other
 fn chosen(all: &[named::Named]) -> Vec<(u64, named::Named)> {
     let range = seeds().unwrap_or(0..all.len() as u64);
     (0..).zip(all.iter().copied()).filter(|(number, _)| range.contains(number)).collect()
+}
+
+#[test]
+fn a_database_is_backed_up_whatever_an_operator_is_struck_at() {
+    let counts = Mutex::new((0, 0));
+    let lived = house::run(|| async { *counts.lock() = backups::backed_up(None).await });
+    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
+    let (before, after) = counts.into_inner();
+    assert!(after - before > 20, "{before} to {after} are no backups");
+    let mut cases = at_each(after, &BLOWS);
+    cases.retain(|(_, (write, _))| *write > before);
+    judge(each(&sampled(cases), |(number, (blow, seconds))| async move {
+        let away = Duration::from_secs(seconds);
+        backups::backed_up(Some(Strike { number, blow, away })).await;
+    }));
+}
+
+#[test]
+fn backups_come_to_an_end_whatever_lies() {
+    let seeds: Vec<(u64, u64)> = seeds().unwrap_or(0..12).map(|seed| (seed, seed)).collect();
+    judge(each(&seeds, backups::backed_up_whatever_lies));
 }
 
 #[test]

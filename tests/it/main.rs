@@ -10,6 +10,7 @@ mod adopting;
 mod adopting_many;
 mod adoption;
 mod backend;
+mod backups;
 mod chart;
 mod cloud;
 mod crashes;

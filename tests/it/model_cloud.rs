@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ec2sim::{ApiError, Health, Response, Simulator};
-use freehold::api::{InstanceId, VolumeId};
+use freehold::api::{InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use freehold::cloud::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
@@ -356,6 +356,10 @@ impl Cloud for ModelCloud {
             return Err(not_the_answer("CreateSnapshot"));
         };
         Ok(snapshot(view))
+    }
+
+    async fn delete_snapshot(&self, id: &SnapshotId) -> Result<(), CloudError> {
+        self.call("DeleteSnapshot", &vec![param("SnapshotId", id)]).await.map(|_| ())
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {

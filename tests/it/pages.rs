@@ -4,14 +4,17 @@
 mod links;
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::path::Path;
 
-use freehold::api::{Database, Reason};
+use freehold::api::{Backup, Database, Reason};
 use freehold::definitions;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Resource};
 use pretty_assertions::assert_eq;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use strum::IntoEnumIterator as _;
 
@@ -105,13 +108,25 @@ fn blocks(page: &str, languages: [&str; 2]) -> Vec<String> {
     blocks.map(|block| block.split_once('\n').unwrap().1.to_owned()).collect()
 }
 
-/// Sends the API server a Database without effect; a field that it does not know is an error.
+/// Sends the API server a Database or a Backup without effect; a field that it does not know is an error.
 async fn try_out(page: &str, manifest: &Value) {
-    assert_eq!(manifest["kind"], "Database", "{page}");
+    match manifest["kind"].as_str() {
+        Some("Backup") => try_out_as::<Backup>(page, manifest).await,
+        kind => {
+            assert_eq!(kind, Some("Database"), "{page}");
+            try_out_as::<Database>(page, manifest).await;
+        }
+    }
+}
+
+async fn try_out_as<K>(page: &str, manifest: &Value)
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
     let name = manifest["metadata"]["name"].as_str().unwrap_or_default();
     let mut manifest = manifest.clone();
     manifest["metadata"]["namespace"] = "default".into();
-    let api = Api::<Database>::namespaced(control_plane().await.client(), "default");
+    let api = Api::<K>::namespaced(control_plane().await.client(), "default");
     let trial = PatchParams::apply("documentation").dry_run().validation_strict();
     api.patch(name, &trial, &Patch::Apply(&manifest)).await.unwrap_or_else(|error| panic!("{page}: {error}"));
 }

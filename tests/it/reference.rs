@@ -58,7 +58,7 @@ fn expected() -> String {
         `metadata.generation`; `Stalled` says that nothing changes until a person does something; the \
         message says what.\n"
         .to_owned();
-    let about = "On `Database`, `Node`, `Volume` and `NodeClass`, in `status.conditions`. \
+    let about = "On every kind, in `status.conditions`. \
         `lastTransitionTime` changes with the status only.";
     table(&mut page, "Conditions", about, ["Condition", "What it means"], &documented::<ConditionType>());
     let about = "Why a condition is as it is, in its `reason`.";

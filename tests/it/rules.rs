@@ -1,6 +1,7 @@
 //! Every rule of the resource definitions on the real API server: a case that is refused, with the field and
 //! the way out in its message, and one that passes.
 
+mod backups;
 mod node_class;
 
 use freehold::api::{Database, Node, Volume};

@@ -28,7 +28,7 @@ use super::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
     LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
-use crate::api::{InstanceId, VolumeId};
+use crate::api::{InstanceId, SnapshotId, VolumeId};
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::metrics::Metrics;
 use crate::term::Term;
@@ -335,6 +335,16 @@ impl Cloud for Ec2 {
             .await
             .map_err(|error| failed(call, &error))?;
         convert::created_snapshot(call, answer)
+    }
+
+    async fn delete_snapshot(&self, id: &SnapshotId) -> Result<(), CloudError> {
+        self.writes
+            .delete_snapshot()
+            .snapshot_id(&id.0)
+            .send()
+            .await
+            .map_err(|error| failed(Call::DeleteSnapshot, &error))?;
+        Ok(())
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use super::store::{AnyStore, Store};
+use super::store::{AnyStore, Resource, Store};
 
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::identity::Kind;
@@ -18,6 +18,7 @@ pub(super) struct Known {
     pub instances: Instances,
     pub volumes: Volumes,
     pub snapshots: Store<Snapshot>,
+    pub backups: Store<BackupSnapshot>,
 }
 
 /// What is known of instances.
@@ -54,6 +55,22 @@ pub(super) struct Volumes {
     pub modifications: BTreeMap<VolumeId, Option<Modification>>,
 }
 
+/// A snapshot whose owner is a Backup.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BackupSnapshot(pub Snapshot);
+
+impl Resource for BackupSnapshot {
+    const KIND: Kind = Kind::Backup;
+
+    fn id(&self) -> &str {
+        &self.0.id.0
+    }
+
+    fn tags(&self) -> &BTreeMap<String, String> {
+        &self.0.tags
+    }
+}
+
 impl Known {
     /// Where the resources of this kind are kept.
     pub fn store(&mut self, kind: Kind) -> &mut dyn AnyStore {
@@ -61,6 +78,7 @@ impl Known {
             Kind::Node => &mut self.instances.store,
             Kind::Volume => &mut self.volumes.store,
             Kind::Snapshot => &mut self.snapshots,
+            Kind::Backup => &mut self.backups,
         }
     }
 

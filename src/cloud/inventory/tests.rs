@@ -214,6 +214,10 @@ impl Cloud for Small {
     ) -> Result<Snapshot, CloudError> {
         unreachable!("the inventory only reads")
     }
+
+    async fn delete_snapshot(&self, _id: &SnapshotId) -> Result<(), CloudError> {
+        unreachable!("the inventory only reads")
+    }
 }
 
 /// A clock that the test sets.

@@ -21,7 +21,7 @@ use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
-use crate::api::database::{NotStarting, Occurrence, Release, Replacement};
+use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
@@ -118,6 +118,7 @@ async fn one(
             let note = notes::node_deleted(name, &why.message());
             report(EventReason::NodeDeleted, note, acted, events).await;
         }
+        Action::RecordRestore(restored) => record_restore(restored, acted, ctx, events).await?,
         Action::RecordZone(zone) => record_zone(zone, acted, ctx, events).await?,
         Action::CreateVolume(volume) => {
             volumes.create(&created(), volume).await?;
@@ -154,6 +155,18 @@ async fn one(
             acted.finished = true;
         }
     }
+    Ok(())
+}
+
+/// Writes down what the database is restored from.
+async fn record_restore(
+    restored: &Restored,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| status.restored = Some(restored.clone())).await?;
+    report(EventReason::RestoreDecided, notes::restore_decided(restored), acted, events).await;
     Ok(())
 }
 

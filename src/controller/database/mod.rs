@@ -23,6 +23,7 @@ pub mod pod;
 mod quantity;
 mod remember;
 mod restart_step;
+mod restore_wait;
 mod started;
 pub mod status;
 pub mod unreleasable;

@@ -165,6 +165,11 @@ pub fn has_started(pod: &Pod, engine: Option<&str>) -> bool {
         || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 
+/// Whether the engine's container runs in this pod, whether it accepts connections or not.
+pub fn is_running(pod: &Pod, engine: Option<&str>) -> bool {
+    engine_status(pod, engine).and_then(|it| it.state.as_ref()).is_some_and(|state| state.running.is_some())
+}
+
 /// A run of the engine, as a pod shows it.
 pub struct Run {
     /// The pod's UID.

@@ -123,6 +123,7 @@ pub fn status(
             .or(old.credentials_secret_name),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
+        restored: old.restored,
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, decided.new_node.as_ref(), old.replacement),

@@ -16,6 +16,7 @@ mod pod;
 mod random;
 mod releasing;
 mod replacing;
+mod restoring;
 mod status;
 mod versions;
 
@@ -310,6 +311,7 @@ fn word(action: &Action) -> String {
         Action::AddFinalizer => "add finalizer".to_owned(),
         Action::CreateCredentials(_) => "create credentials".to_owned(),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
+        Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),

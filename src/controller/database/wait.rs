@@ -14,6 +14,7 @@ use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
 pub use super::restart_step::RestartStep;
+pub use super::restore_wait::RestoreWait;
 use super::unreleasable::Unreleasable;
 use crate::api::{DeletionPolicy, VolumeId};
 use crate::controller::blocker::Blocker;
@@ -44,6 +45,8 @@ pub enum DatabaseWait {
     },
     /// The retained volume that the spec names cannot be adopted.
     AdoptionRefused(AdoptionRefusal),
+    /// The data of a backup is not there yet.
+    Restore(RestoreWait),
     /// The database that the spec names cannot be adopted.
     NotAdoptable(LegacyRefusal),
     /// The StatefulSet is being adopted.

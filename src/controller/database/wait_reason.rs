@@ -16,6 +16,7 @@ impl DatabaseWait {
             Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
             Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
+            Self::Restore(wait) => wait.reason(),
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
             }
@@ -60,6 +61,7 @@ impl DatabaseWait {
     pub fn is_stalled(&self) -> bool {
         match self {
             Self::NotPermitted(refusal) => refusal.is_final(),
+            Self::Restore(wait) => wait.is_stalled(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::ClaimUnusable(_, fault) => fault.is_final(),
             Self::InvalidSpec(_)

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use strum::EnumCount;
 
 use super::*;
-use crate::api::{InstanceId, Reason};
+use crate::api::{InstanceId, Reason, SnapshotId};
 use crate::cloud::call::Call;
 use crate::cloud::{CloudError, VolumeState};
 
@@ -51,6 +51,11 @@ fn blockers() -> Vec<Blocker> {
         second(DuplicateKept::ForeignToken),
         second(DuplicateKept::Database),
         second(DuplicateKept::DataVolume),
+        Blocker::SnapshotTagMissing {
+            id: SnapshotId("snap-1".to_owned()),
+            key: "freehold/uid".to_owned(),
+            value: "uid".to_owned(),
+        },
         Blocker::TagMissing { id: volume(), key: "freehold/uid".to_owned(), value: "uid".to_owned() },
         Blocker::NotAvailable(volume(), VolumeState::InUse),
         Blocker::Released(volume()),

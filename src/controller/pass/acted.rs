@@ -12,6 +12,7 @@ use crate::cloud::turns::{Caller, Priority};
 use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::messages;
+use crate::engine::client::ClientError;
 use crate::error_chain::Chain;
 use crate::term::TermOver;
 
@@ -92,6 +93,9 @@ pub enum ActError {
     /// This operator does not lead any more.
     #[error(transparent)]
     TermOver(#[from] TermOver),
+    /// The engine of a database.
+    #[error(transparent)]
+    Engine(#[from] ClientError),
     /// The operating system gave no randomness for a password.
     #[error("failed to get randomness for a password from the operating system")]
     Randomness(#[source] getrandom::Error),
@@ -105,9 +109,11 @@ impl ActError {
     pub fn kube(&self) -> Option<&kube::Error> {
         match self {
             Self::Kube(error) | Self::Status(PatchError::Kube(error)) => Some(error),
-            Self::Status(PatchError::Json(_)) | Self::TermOver(_) | Self::Randomness(_) | Self::Conflict => {
-                None
-            }
+            Self::Status(PatchError::Json(_))
+            | Self::TermOver(_)
+            | Self::Engine(_)
+            | Self::Randomness(_)
+            | Self::Conflict => None,
         }
     }
 

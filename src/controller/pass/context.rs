@@ -18,11 +18,13 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
+use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
+use crate::engine::client::Engines;
 use crate::metrics::Metrics;
 use crate::settings::{Network, Timing};
 use crate::term::Term;
@@ -34,6 +36,8 @@ pub struct Context {
     pub client: Client,
     /// EC2.
     pub cloud: Arc<dyn Cloud>,
+    /// The engines of the databases.
+    pub engines: Arc<dyn Engines>,
     /// What EC2 has of ours.
     pub inventory: Arc<Inventory>,
     /// How fast EC2 may be called.
@@ -62,6 +66,8 @@ pub struct Context {
     pub sends: Sends,
     /// What this process last asked EC2 to change or end.
     pub issued: IssuedRequests,
+    /// Which Backup of each Database has its turn.
+    pub backup_turns: BackupTurns,
     /// When a dry run of each NodeClass was last sent.
     pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.

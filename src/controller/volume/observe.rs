@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment};
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
@@ -19,7 +18,7 @@ use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
 use crate::cluster::ownership::{self, Ownership};
-use crate::cluster::{self, controller_of, if_served, persistent_volume};
+use crate::cluster::{self, controller_of, if_served, persistent_volume, teardown};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
@@ -111,11 +110,12 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     };
     let uid = volume.uid().unwrap_or_default();
     let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
-    let (mut attachments, mut teardown, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
+    let (mut attachments, mut is_torn_down, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
     if volume.metadata.deletion_timestamp.is_some() {
         attachments = attachments_of(ctx, &name).await?;
         let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
-        teardown = is_torn_down(ctx, read.as_ref()).await?;
+        let definitions = [Database::crd_name(), Volume::crd_name()];
+        is_torn_down = teardown::is_torn_down(&ctx.client, read.as_ref(), &definitions).await?;
         namespace_uid = read.and_then(|read| read.uid());
         owner = owner_of(&volume, ctx, &namespace).await?;
     }
@@ -154,7 +154,7 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         storage_class,
         attachments,
         owner,
-        teardown,
+        teardown: is_torn_down,
         namespace_uid,
         cluster_id: ctx.cluster_id.clone(),
         leading_since: ctx.leading_since,
@@ -214,20 +214,4 @@ async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<St
     }
     let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
     Ok(attachments.items.iter().filter(|attachment| is_of(attachment)).map(ResourceExt::name_any).collect())
-}
-
-/// A teardown, and no decision to delete this database: its namespace goes, or the resource definitions go
-/// (and every object with them).
-async fn is_torn_down(ctx: &Context, namespace: Option<&Namespace>) -> Result<bool, kube::Error> {
-    if namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
-        return Ok(true);
-    }
-    let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
-    for name in [Database::crd_name(), Volume::crd_name()] {
-        let definition = definitions.get_opt(name).await?;
-        if definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }

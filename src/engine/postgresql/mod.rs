@@ -138,6 +138,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // The image's stop signal asks for a fast shutdown: clients are sent away, and what is in memory is
         // written down. Cut off, the next start repeats the log instead; nothing is lost.
         termination_grace: Duration::from_secs(300),
+        recovery: None,
         binding: Binding {
             kind: "postgresql",
             provider: "postgresql",

@@ -14,7 +14,8 @@ pub const OTHER_KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/00000000-000
 pub const OTHER_CLUSTER: &str = "7e0c6c1b-98a4-4b0c-8a42-0f7c3f1d2b6e";
 
 /// A call: its action and parameters. `{i:ours}`, `{vol:other}`, `{snap:none}` … in the values are the ids of
-/// what has our cluster's tag, another's, or no tag; `allowed` is what may be adopted, and `adopted` was.
+/// what has our cluster's tag, another's, or no tag; `allowed` is what may be adopted, and `adopted` was;
+/// `backup` is a snapshot of a Backup.
 pub type Call = Vec<(String, String)>;
 
 pub struct Account {
@@ -52,6 +53,7 @@ impl Account {
         let allowed = format!("{CLUSTER}/team-a/orders");
         let adopt = ("freehold.dev/adopt", allowed.as_str());
         let other = format!("{OTHER_CLUSTER}/team-a/orders");
+        let backup = ("freehold.dev/purpose", "backup");
         for (whose, tags) in [
             ("ours", &[id(CLUSTER)][..]),
             ("other", &[id(OTHER_CLUSTER)]),
@@ -60,6 +62,8 @@ impl Account {
             ("allowed elsewhere", &[("freehold.dev/adopt", other.as_str())]),
             ("adopted", &[adopt, id(CLUSTER)]),
             ("adopted elsewhere", &[adopt, id(OTHER_CLUSTER)]),
+            ("backup", &[backup, id(CLUSTER)]),
+            ("backup elsewhere", &[backup, id(OTHER_CLUSTER)]),
         ] {
             account.furnish(region, whose, tags);
         }

@@ -25,10 +25,11 @@ const fn no_delete(name: &'static str, call: fn() -> Call) -> Row {
 }
 
 const OURS: &str = "freehold.dev/cluster-id";
+const CONSISTENCY: &str = "freehold.dev/consistency";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 91] = [
+pub static CALLS: [Row; 99] = [
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -107,6 +108,10 @@ pub static CALLS: [Row; 91] = [
     row("CreateVolume with another key", || volume(&[("KmsKeyId", OTHER_KEY)])),
     row("CreateVolume from a snapshot of ours", || volume(&[("SnapshotId", "{snap:ours}")])),
     row("CreateVolume from a snapshot of another cluster", || volume(&[("SnapshotId", "{snap:other}")])),
+    row("CreateVolume from a backup", || volume(&[("SnapshotId", "{snap:backup}")])),
+    row("CreateVolume from a backup of another cluster", || {
+        volume(&[("SnapshotId", "{snap:backup elsewhere}")])
+    }),
     row("ModifyVolume, ours", || call("ModifyVolume", &[("VolumeId", "{vol:ours}"), ("Size", "20")])),
     row("ModifyVolume, not tagged", || call("ModifyVolume", &[("VolumeId", "{vol:none}"), ("Size", "20")])),
     row("AttachVolume, ours to ours", || attach("{vol:ours}", "{i:ours}")),
@@ -122,6 +127,10 @@ pub static CALLS: [Row; 91] = [
     row("CreateSnapshot, of a foreign volume", || snapshot("{vol:none}", CLUSTER)),
     row("CreateSnapshot, for another cluster", || snapshot("{vol:ours}", OTHER_CLUSTER)),
     row("CreateSnapshot, not tagged", || on("CreateSnapshot", "VolumeId", "{vol:ours}")),
+    row("DeleteSnapshot, of a Backup", || on("DeleteSnapshot", "SnapshotId", "{snap:backup}")),
+    row("DeleteSnapshot, of a Backup of another cluster", || {
+        on("DeleteSnapshot", "SnapshotId", "{snap:backup elsewhere}")
+    }),
     row("DeleteSnapshot, ours", || on("DeleteSnapshot", "SnapshotId", "{snap:ours}")),
     // Tags.
     row("CreateTags, as adoption does", || adopt("{vol:ours}", &[])),
@@ -132,6 +141,14 @@ pub static CALLS: [Row; 91] = [
     row("CreateTags, on our instance", || tag("{i:ours}", OURS, CLUSTER)),
     row("CreateTags, a foreign instance as ours", || tag("{i:none}", OURS, CLUSTER)),
     row("CreateTags, on our snapshot", || tag("{snap:ours}", OURS, CLUSTER)),
+    row("CreateTags, on a backup", || tag("{snap:backup}", CONSISTENCY, "EngineCheckpoint")),
+    row("CreateTags, on a backup of another cluster", || {
+        tag("{snap:backup elsewhere}", CONSISTENCY, "EngineCheckpoint")
+    }),
+    row("CreateTags, as on a backup on another snapshot", || {
+        tag("{snap:ours}", CONSISTENCY, "EngineCheckpoint")
+    }),
+    row("CreateTags, another key on a backup", || tag("{snap:backup}", "team", "a")),
     row("CreateTags, an instance that may be adopted", || take("{i:allowed}", &[])),
     row("CreateTags, a volume that may be adopted", || take("{vol:allowed}", &[])),
     row("CreateTags, what may be adopted in another cluster", || take("{i:allowed elsewhere}", &[])),

@@ -62,13 +62,19 @@ fn may_be_adopted(env: &TestEnv, id: &str) -> bool {
     tags.is_some_and(|tags| tags.contains_key("freehold.dev/adopt"))
 }
 
-/// Tags are put on later for one cause: a kept volume is taken over, or what ran before is adopted, which
-/// its new owner announced before.
+/// Tags are put on later for two causes. A kept volume is taken over, or what ran before is adopted, which
+/// its new owner announced before; or a snapshot that a Backup has recorded is tagged with what it is.
 fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
     let seen = env.tap.seen();
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };
-        let field = if resource.starts_with("i-") { "\"instanceID\"" } else { "\"volumeID\"" };
+        let field = match resource.split_once('-') {
+            Some(("i", _)) => "\"instanceID\"",
+            Some(("snap", _)) => "\"snapshotID\"",
+            _ => "\"volumeID\"",
+        };
+        let is_of_backup = entry.tags.keys().eq(["freehold.dev/consistency"]);
+        assert_eq!(field == "\"snapshotID\"", is_of_backup, "{entry:?}");
         let announced = seen.iter().any(|seen| {
             let says = ["\"status\"", field, resource.as_str()];
             seen.journal < entry.seq

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use freehold::api::database::Occurrence;
-use freehold::api::{Database, Volume};
+use freehold::api::{Backup, Database, Volume};
 use freehold::metrics::{After, Metrics};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
@@ -47,5 +47,15 @@ pub fn text() -> String {
         "status": {"size": "1Gi"}});
     let volume: Volume = serde_json::from_value(volume).unwrap();
     volumes.apply_watcher_event(&Event::Apply(volume));
+    let mut backups = Writer::default();
+    metrics.shown().backups(backups.as_reader());
+    let at = "2026-01-01T00:00:00Z";
+    let status = json!({"conditions": [], "startedAt": at, "completedAt": at,
+        "failure": {"at": at, "what": "CheckpointLost"},
+        "checkpoint": {"since": at, "podUID": "uid", "engineTime": "2026-01-01T00:00:00.000000Z"}});
+    let backup = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"name": "nightly", "namespace": "team-a"}, "spec": {"databaseName": "orders"},
+        "status": status});
+    backups.apply_watcher_event(&Event::Apply(serde_json::from_value::<Backup>(backup).unwrap()));
     metrics.text().unwrap()
 }

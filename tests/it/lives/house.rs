@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
-use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::api::{Backup, Database, Node, NodeClass, Volume};
+use freehold::controller::pass::context::Context;
 use freehold::leadership::decision::Lost;
 use freehold::leadership::scope::Scope;
 use freehold::leadership::{Leadership, gate};
@@ -28,6 +29,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
+use super::engines::{Checkpoints, Reached};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
@@ -67,8 +69,9 @@ pub const SLOW_HEARTBEATS: [&str; 10] = [
 ];
 
 /// The resource definitions, which take a while to generate.
-static DEFINITIONS: LazyLock<[Value; 4]> =
-    LazyLock::new(|| [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd()].map(|it| json!(it)));
+static DEFINITIONS: LazyLock<[Value; 5]> = LazyLock::new(|| {
+    [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd(), Backup::crd()].map(|it| json!(it))
+});
 
 /// How a life failed.
 #[derive(Default)]
@@ -174,6 +177,8 @@ pub struct House {
     pub person: Client,
     /// What must never happen on a machine, and did.
     pub violations: Violations,
+    /// What the engines hold.
+    pub checkpoints: Checkpoints,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -203,7 +208,9 @@ impl House {
         let chaos = Chaos::new(seed, lies, &server, &ec2);
         let person = server.client("person");
         let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
-        let house = Self { seed, server, ec2, controls, chaos, person, violations, clock, players };
+        let checkpoints = Checkpoints::default();
+        let house =
+            Self { seed, server, ec2, controls, chaos, person, violations, checkpoints, clock, players };
         house.furnish().await;
         house
     }
@@ -232,6 +239,7 @@ impl House {
                 server: self.server.clone(),
                 ec2: self.ec2.clone(),
                 chaos: self.chaos.clone(),
+                checkpoints: self.checkpoints.clone(),
                 clock: Arc::clone(&self.clock),
                 flags,
             };
@@ -246,6 +254,7 @@ struct Host {
     server: Server,
     ec2: Simulator,
     chaos: Chaos,
+    checkpoints: Checkpoints,
     clock: Arc<VirtualClock>,
     flags: &'static [&'static str],
 }
@@ -278,10 +287,25 @@ impl Host {
         let mut leadership = Leadership::new(client.clone(), election, "rig", scope, ours, of_metrics);
         let held = leadership.take().await;
         let client = gate::within(Arc::clone(&term), &client);
+        let engines = self.engines(&name, &term);
         let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
+        let ctx = Context { engines, ..ctx };
         let stop = CancellationToken::new();
         let tasks = operator::start(&Arc::new(ctx), &settings, &stop);
         operator::lead(&leadership, held, tasks, stop).await.expect_err("no task ends by itself")
+    }
+}
+
+impl Host {
+    /// The engines, as this start of the operator reaches them.
+    fn engines(&self, name: &str, term: &Arc<Term>) -> Arc<Reached> {
+        let ec2 = self.ec2.clone();
+        Arc::new(Reached {
+            server: self.server.clone(),
+            checkpoints: self.checkpoints.clone(),
+            way: self.chaos.way(name.to_owned(), Arc::clone(term)),
+            now: Box::new(move || ec2.now()),
+        })
     }
 }
 

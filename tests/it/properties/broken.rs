@@ -99,7 +99,10 @@ const WORLDS: [(&str, Otherwise); 24] = [
 ];
 
 /// The rest of [`WORLDS`].
-const MORE_WORLDS: [(&str, Otherwise); 9] = [
+const MORE_WORLDS: [(&str, Otherwise); 10] = [
+    ("a snapshot is deleted only with its Backup", |it| {
+        it.call(500, "DeleteSnapshot", Fate::Committed, &["snap-1"], &[]);
+    }),
     ("an operator sends only while it holds the Lease", |it| it.sends(899, "operator-2")),
     ("an operator sends only while it holds the Lease", |it| it.sends(901, "operator-1")),
     ("the operator keeps to its own fields and calls", |it| {

@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ec2sim::JournalEntry;
-use freehold::api::keys::{NODE_UID_TAG, VOLUME_UID_TAG};
+use freehold::api::keys::{BACKUP_UID_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
 use freehold::cloud::identity::{self, Kind};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::facts::{DATABASES, Histories, NODES, VOLUMES, has_finalizer, instance, is_live, named, owner};
+use super::facts::{
+    BACKUPS, DATABASES, Histories, NODES, VOLUMES, has_finalizer, instance, is_live, named, owner,
+};
 use super::record::Record;
 
 /// The instances that live after each change, by their Nodes' UIDs, and which Node each change concerns.
@@ -106,10 +108,14 @@ pub fn intent_first(record: &Record) -> Result<(), String> {
             return Err(format!("{uid} does not announce {token} at {}: {object:?}", entry.time));
         }
     }
-    let objects = Histories::of(record, &[VOLUMES]);
+    let objects = Histories::of(record, &[VOLUMES, BACKUPS]);
     for entry in record.own_calls().filter(|it| it.action == "CreateSnapshot" && it.late_of.is_none()) {
-        let uid = entry.tags.get(VOLUME_UID_TAG).map(String::as_str).unwrap_or_default();
-        let attempt = objects.at(uid, entry.time).map(|it| &it["status"]["finalSnapshot"]["attempt"]);
+        let (tag, field) = match entry.tags.get(BACKUP_UID_TAG) {
+            Some(_) => (BACKUP_UID_TAG, "creation"),
+            None => (VOLUME_UID_TAG, "finalSnapshot"),
+        };
+        let uid = entry.tags.get(tag).map(String::as_str).unwrap_or_default();
+        let attempt = objects.at(uid, entry.time).map(|it| &it["status"][field]["attempt"]);
         if attempt.is_none_or(Value::is_null) {
             return Err(format!("{uid} does not announce a snapshot at {}", entry.time));
         }

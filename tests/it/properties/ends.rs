@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use ec2sim::{AttachmentState, InstanceState, Phase, SnapshotState, Transition};
-use freehold::api::keys::{NODE_UID_TAG, VOLUME_UID_TAG};
+use freehold::api::keys::{BACKUP_UID_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
 use freehold_rig::{Change, Verb, Write};
 use jiff::Timestamp;
 
-use super::facts::{DATABASES, Histories, NODES, VOLUMES, instance, is_going, is_operator, owner};
+use super::facts::{BACKUPS, DATABASES, Histories, NODES, VOLUMES, instance, is_going, is_operator, owner};
 use super::record::Record;
 
 /// When the operator takes its finalizer off a Node, no instance of it lives or can still come to life.
@@ -136,6 +136,20 @@ fn deleted_with(record: &Record, at: Timestamp) -> Option<&str> {
     let mut objects = record.changes.iter().filter(is_of).filter_map(|change| change.new.as_deref());
     let deleted = objects.rfind(|it| is_going(it))?;
     deleted["spec"]["deletionPolicy"].as_str()
+}
+
+/// Only the snapshot of a Backup is deleted, and only once that Backup was deleted with the policy Delete.
+pub fn snapshots_survive(record: &Record) -> Result<(), String> {
+    let backups = Histories::of(record, &[BACKUPS]);
+    for entry in record.own_calls().filter(|it| it.action == "DeleteSnapshot") {
+        let is_of = |it: &&Transition| entry.resources.contains(&it.id) && it.after.is_some();
+        let uid = record.transitions.iter().find(is_of).and_then(|it| it.tags.get(BACKUP_UID_TAG));
+        let backup = uid.and_then(|uid| backups.at(uid, entry.time));
+        if !backup.is_some_and(|it| is_going(it) && it["spec"]["deletionPolicy"] == "Delete") {
+            return Err(format!("{entry:?}: {backup:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// The machines saw nothing taken from under an engine.

@@ -14,6 +14,7 @@ use super::record::Record;
 pub const DATABASES: &str = "databases.freehold.dev";
 pub const NODES: &str = "nodes.freehold.dev";
 pub const VOLUMES: &str = "volumes.freehold.dev";
+pub const BACKUPS: &str = "backups.freehold.dev";
 
 /// The changes of the objects of some kinds, by their UIDs.
 pub struct Histories<'a>(BTreeMap<&'a str, Vec<&'a Change>>);

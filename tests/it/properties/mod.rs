@@ -15,7 +15,7 @@ use record::Record;
 type Rule = fn(&Record) -> Result<(), String>;
 
 /// Every rule, with the sentence that says it when it is broken.
-pub const RULES: [(&str, Rule); 20] = [
+pub const RULES: [(&str, Rule); 21] = [
     ("a Node has at most one live instance", creations::one_live_instance),
     ("a second machine is launched only as the replacement that the status names", creations::replacements),
     ("an attempt makes one resource", attempts::one_resource),
@@ -29,6 +29,7 @@ pub const RULES: [(&str, Rule); 20] = [
     ("an instance that joined is ended only when its Node is deleted or fenced", ends::ended_with_cause),
     ("what holds data is deleted only after its owner", ends::deleted_with_owner),
     ("a volume is destroyed only as its policy says", ends::volumes_survive),
+    ("a snapshot is deleted only with its Backup", ends::snapshots_survive),
     ("a volume leaves its machine only when nothing uses it", ends::single_writer),
     ("a deletion names the object's UID", ends::deletions_name_the_uid),
     ("credentials never change", writers::credentials_are_stable),

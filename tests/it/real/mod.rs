@@ -2,6 +2,7 @@
 //! counted.
 
 mod adopted;
+mod backup;
 mod example;
 mod faults;
 mod kept;

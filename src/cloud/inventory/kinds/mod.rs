@@ -1,6 +1,7 @@
 //! The kinds of resource that the inventory keeps in sync. A further kind is a file here, and its lines in
 //! this one.
 
+mod backup;
 pub(super) mod instance;
 mod snapshot;
 mod synced;
@@ -15,5 +16,6 @@ pub(super) fn of(kind: Kind) -> &'static Synced {
         Kind::Node => &instance::SYNCED,
         Kind::Volume => &volume::SYNCED,
         Kind::Snapshot => &snapshot::SYNCED,
+        Kind::Backup => &backup::SYNCED,
     }
 }

@@ -10,6 +10,7 @@ mod memory;
 mod network_policy;
 mod node;
 mod noted;
+mod recovery;
 mod released;
 mod secret;
 mod service;

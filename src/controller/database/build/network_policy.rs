@@ -1,4 +1,5 @@
-//! Builds the NetworkPolicy: in come clients and what scrapes metrics, out go requests to the cluster's DNS.
+//! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine that it
+//! requests checkpoints of; out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -11,7 +12,7 @@ use super::owned;
 use crate::api::Database;
 use crate::api::database::{Access, AccessPeer};
 use crate::api::names::Names;
-use crate::engine::Profile;
+use crate::engine::{Profile, checkpoint};
 use crate::settings::Network;
 
 /// The port of the DNS.
@@ -35,6 +36,13 @@ pub fn network_policy(
         ingress.push(NetworkPolicyIngressRule {
             ports: Some(vec![port(metrics.number, "TCP")]),
             from: Some(network.metrics_from.0.iter().map(plain).collect()),
+        });
+    }
+    let is_asked = checkpoint::is_needed(database.spec.engine.kind) && !network.operator_from.0.is_empty();
+    if let Some(primary) = profile.primary_port_number().filter(|_| is_asked) {
+        ingress.push(NetworkPolicyIngressRule {
+            ports: Some(vec![port(primary, "TCP")]),
+            from: Some(network.operator_from.0.iter().map(plain).collect()),
         });
     }
     let dns = NetworkPolicyEgressRule {

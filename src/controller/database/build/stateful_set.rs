@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{inputs_hash, owned};
+use super::{inputs_hash, owned, recovery};
 use crate::api::Database;
 use crate::api::database::{EngineType, ResourceQuantity, Resources};
 use crate::api::keys::{
@@ -103,6 +103,8 @@ fn endures(taint: &str) -> Toleration {
 
 fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
     let (volumes, mounts) = mounts(names, profile);
+    let data = mount(DATA, &profile.data_path, None);
+    let recovery = recovery::container(database, profile, data, resources(database));
     PodSpec {
         service_account_name: Some(names.service_account.clone()),
         automount_service_account_token: Some(false),
@@ -125,6 +127,7 @@ fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
             ..PodSecurityContext::default()
         }),
         image_pull_secrets: pull_secrets(profile),
+        init_containers: recovery.map(|container| vec![container]),
         containers: vec![container(database, names, profile, mounts)],
         volumes: Some(volumes),
         ..PodSpec::default()
@@ -147,6 +150,10 @@ pub fn with_image_of(live: &StatefulSet, profile: &Profile) -> Option<StatefulSe
     let engine = pod.containers.iter_mut().find(|container| container.name == CONTAINER)?;
     engine.image = Some(profile.image.clone());
     engine.image_pull_policy = Some(profile.pull_policy.as_str().to_owned());
+    for before in pod.init_containers.iter_mut().flatten().filter(|it| it.name == recovery::CONTAINER) {
+        before.image = Some(profile.image.clone());
+        before.image_pull_policy = Some(profile.pull_policy.as_str().to_owned());
+    }
     let metadata = ObjectMeta {
         name: live.metadata.name.clone(),
         namespace: live.metadata.namespace.clone(),
@@ -244,14 +251,15 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     (volumes, mounts)
 }
 
-fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
+pub(super) fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
 }
 
 /// What the engine reads, and for data with lost credentials that it gets new ones.
 fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<EnvVar> {
-    let is_renewed =
-        database.spec.storage.new_credentials && database.spec.engine.kind == EngineType::Postgresql;
+    // The data of a backup has the password of the Database that it was taken of.
+    let is_of_other = database.spec.storage.new_credentials || database.spec.restore.is_some();
+    let is_renewed = is_of_other && database.spec.engine.kind == EngineType::Postgresql;
     let renewed = is_renewed.then(|| EnvVar {
         name: NEW_CREDENTIALS.to_owned(),
         value: Some("true".to_owned()),

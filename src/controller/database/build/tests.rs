@@ -31,7 +31,11 @@ fn database(engine: serde_json::Value, more: serde_json::Value) -> Database {
 fn manifests(database: &Database) -> String {
     let names = Names::of(database);
     let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
-    let network = Network { metrics_from: r#"[{"podSelector": {}}]"#.parse().unwrap(), ..Network::default() };
+    let network = Network {
+        metrics_from: r#"[{"podSelector": {}}]"#.parse().unwrap(),
+        operator_from: r#"[{"podSelector": {"matchLabels": {"app": "freehold"}}}]"#.parse().unwrap(),
+        ..Network::default()
+    };
     let mut objects = vec![serde_json::to_value(credentials(&names, &profile, &Password::fixed())).unwrap()];
     objects
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
@@ -141,6 +145,29 @@ fn retained_data_of_postgresql_is_told_to_take_new_credentials() {
     assert_eq!(of_postgresql.last().map(String::as_str), Some("POSTGRES_NEW_CREDENTIALS"));
     let of_questdb = variables(json!({"type": "questdb", "version": "9.3.4"}));
     assert!(!of_questdb.contains(&"POSTGRES_NEW_CREDENTIALS".to_owned()), "it reads them at each start");
+}
+
+#[test]
+fn an_engine_recovers_from_a_checkpoint_that_a_backup_has_and_only_from_that() {
+    let containers = |engine: serde_json::Value, consistency: &str| {
+        let mut database = database(engine, json!({"restore": {"snapshotID": "snap-1"}}));
+        database.status = serde_json::from_value(json!({"conditions": [],
+            "restored": {"snapshotID": "snap-1", "consistency": consistency}}))
+        .unwrap();
+        let names = Names::of(&database);
+        let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+        let pod = stateful_set(&database, &names, &profile, 1).spec.unwrap().template.spec.unwrap();
+        let renewed = pod.containers[0].env.iter().flatten().any(|it| it.name == "POSTGRES_NEW_CREDENTIALS");
+        (pod.init_containers.unwrap_or_default(), renewed)
+    };
+    let questdb = || json!({"type": "questdb", "version": "9.3.4"});
+    let (before, _) = containers(questdb(), "EngineCheckpoint");
+    assert_eq!(before.len(), 1);
+    assert_eq!(json!(before[0].env), json!([{"name": "RESTORED_FROM", "value": "snap-1"}]));
+    assert_eq!(json!(before[0].volume_mounts), json!([{"name": "data", "mountPath": "/var/lib/questdb"}]));
+    assert_eq!(containers(questdb(), "CrashConsistent").0, [], "an older checkpoint may be in it");
+    let (before, renewed) = containers(json!({"type": "postgresql", "version": "17.6"}), "CrashConsistent");
+    assert!(before.is_empty() && renewed, "the data has the password of another Database");
 }
 
 #[test]

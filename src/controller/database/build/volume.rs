@@ -19,6 +19,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         start_empty: _,
         new_credentials: _,
     } = &database.spec.storage;
+    let restored = database.status.as_ref().and_then(|status| status.restored.as_ref());
     VolumeSpec {
         node_class_name: database.spec.node_class_name.clone(),
         size: size.clone(),
@@ -27,7 +28,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         throughput: *throughput,
         file_system: *file_system,
         zone: zone.to_owned(),
-        snapshot_id: None,
+        snapshot_id: restored.map(|restored| restored.snapshot_id.clone()),
         adopt: None,
         release: false,
         deletion_decided: false,

@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 
-use crate::api::database::Replacement;
+use crate::api::database::{Replacement, Restored};
 use crate::api::{Node, Volume};
 use crate::controller::database::object_name::ObjectName;
 
@@ -88,6 +88,12 @@ pub fn node_created(node: &Node, replacement: Option<&Replacement>) -> String {
 /// A Node was deleted.
 pub fn node_deleted(name: &str, cause: &str) -> String {
     format!("Node {name} is being deleted: {cause}")
+}
+
+/// What the database begins with was decided.
+pub fn restore_decided(restored: &Restored) -> String {
+    let at = restored.taken_at.as_ref().map(|at| format!(" of {}", at.0)).unwrap_or_default();
+    format!("the volume is created from snapshot {}{at}", restored.snapshot_id)
 }
 
 /// The zone was recorded.

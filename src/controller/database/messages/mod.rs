@@ -6,6 +6,7 @@ pub mod events;
 mod legacy;
 pub mod next_start;
 pub mod release;
+mod restore;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -66,6 +67,7 @@ impl DatabaseWait {
                  is retained: copy it under another name, then delete it"
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
+            Self::Restore(wait) => wait.message(),
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }

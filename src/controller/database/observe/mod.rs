@@ -5,6 +5,7 @@ mod children;
 mod class;
 pub mod legacy;
 mod machines;
+pub mod restore;
 pub mod retained;
 pub mod usage;
 

@@ -5,6 +5,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
 use super::child::{Child, Credentials, secret};
+use super::restore::{self, RestoreView};
 use crate::api::keys::{
     ADOPTED_RECORD_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION,
 };
@@ -28,8 +29,10 @@ pub struct Kept {
     pub former_exists: bool,
     /// The Secret that was kept with the disk.
     pub credentials: Credentials,
-    /// The UID of the namespace; read only where there are records.
+    /// The UID of the namespace; read only where there are records, or a backup is to be restored.
     pub namespace_uid: Option<String>,
+    /// The backup that this Database is to begin with.
+    pub restore: RestoreView,
 }
 
 impl Default for Kept {
@@ -41,6 +44,7 @@ impl Default for Kept {
             holder_is_gone: false,
             former_exists: false,
             namespace_uid: None,
+            restore: RestoreView::NotRead,
             credentials: Credentials::Read(Child::Absent),
         }
     }
@@ -62,11 +66,13 @@ pub(super) async fn observe(
     let asked = database.spec.storage.adopt_retained.clone();
     let found = found(database, names, is_new, asked.is_some(), ctx).await?;
     let has_found = found.as_ref().is_some_and(|found| !found.is_empty());
-    let namespace_uid = if has_found || asked.is_some() { namespace_uid(names, ctx).await? } else { None };
+    let restore = restore::observe(database, is_new, ctx).await?;
+    let is_needed = has_found || asked.is_some() || restore != RestoreView::NotRead;
+    let namespace_uid = if is_needed { namespace_uid(names, ctx).await? } else { None };
     // What an earlier namespace of the name had is no concern of this one.
     let is_of = |record: &Retained| retention::is_of(record, namespace_uid.as_deref());
     let found = found.map(|found| found.into_iter().filter(is_of).collect());
-    let mut kept = Kept { found, namespace_uid, ..Kept::default() };
+    let mut kept = Kept { found, namespace_uid, restore, ..Kept::default() };
     let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;

@@ -11,7 +11,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, NotStarting, Occurrence, Release, Replacement, WentBack};
+use crate::api::database::{Adoption, NotStarting, Occurrence, Release, Replacement, Restored, WentBack};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
@@ -70,6 +70,8 @@ pub enum Action {
     RecordAdoption(Box<Adoption>),
     /// Write down that the database goes back to what it ran as before.
     GoBack(Box<WentBack>),
+    /// Write down what the database is restored from.
+    RecordRestore(Box<Restored>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

@@ -144,8 +144,10 @@ pub(super) fn release(observed: &Observed) -> Option<Action> {
 /// the Secret that clients know.
 pub(super) fn undecided(observed: &Observed) -> Option<DatabaseWait> {
     let spec = &observed.database.spec;
-    let is_decided =
-        spec.storage.start_empty || spec.storage.adopt_retained.is_some() || spec.adopt.is_some();
+    let is_decided = spec.storage.start_empty
+        || spec.storage.adopt_retained.is_some()
+        || spec.adopt.is_some()
+        || spec.restore.is_some();
     let status = observed.database.status.as_ref();
     let was_made = status.is_some_and(|status| status.volume_name.is_some());
     let is_begun = was_made || observed.volume != Child::Absent || !observed.nodes.is_empty();

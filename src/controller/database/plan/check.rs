@@ -32,6 +32,9 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(!is_deleting, "no volume is created for a database that is deleted");
                 rule(observed.volume == Child::Absent, "a volume is created only where there is none");
                 let was_made = status.is_some_and(|status| status.volume_name.is_some());
+                let is_restored = status.is_some_and(|status| status.restored.is_some());
+                let is_decided = observed.database.spec.restore.is_none() || is_restored;
+                rule(is_decided, "what begins with the data of a backup never begins empty");
                 // A Volume that adopts creates no EBS volume.
                 let adopts = observed.database.spec.adopt.is_some();
                 rule(!was_made || adopts, "a volume that was there once is never replaced by an empty one");
@@ -53,6 +56,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::GoBack(_)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
+            | Action::RecordRestore(_)
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }

@@ -22,6 +22,7 @@ mod prerequisites;
 mod release;
 mod repair;
 mod replacement;
+mod restore;
 mod rollout;
 mod room;
 mod sizing;

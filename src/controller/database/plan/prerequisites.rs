@@ -2,7 +2,7 @@
 
 use super::action::{Action, Plan};
 use super::facts::slowly;
-use super::{access, adoption, permission, validation};
+use super::{access, adoption, permission, restore, validation};
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
@@ -33,6 +33,9 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
     }
     if let Some(adopting) = adoption::plan(observed, profile) {
         return Err(adopting);
+    }
+    if let Some(restoring) = restore::plan(observed) {
+        return Err(restoring);
     }
     if let Some(undecided) = adoption::undecided(observed) {
         // Retention records are not watched.

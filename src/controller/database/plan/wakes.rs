@@ -28,6 +28,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::NameConflict { .. }
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
+        | DatabaseWait::Restore(_)
         | DatabaseWait::DataRetained { .. }
         | DatabaseWait::NotAdoptable(_)
         | DatabaseWait::AdoptingStatefulSet(_)

@@ -2,6 +2,7 @@
 
 mod invalid_spec;
 mod next_start;
+mod restore;
 
 use super::*;
 use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
@@ -328,6 +329,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(invalid_spec::all().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
+    waits.extend(restore::waits());
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
@@ -371,6 +373,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::engine_stopping", events::engine_stopping("orders")),
         ("events::node_created", events::node_created(&settled().nodes[0], None)),
         ("events::node_deleted", events::node_deleted("orders-1", "CAUSE")),
+        ("events::restore_decided", restore::decided()),
         ("events::zone_chosen", events::zone_chosen("us-east-1b")),
         ("events::volume_created", events::volume_created("orders-x", settled().volume.ours().unwrap())),
         ("events::volume_changed", events::volume_changed("orders-x", &json!({"size": "200Gi"}))),

@@ -133,6 +133,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         applied,
         adoption: None,
         release: None,
+        restored: None,
         history,
     } = new
     else {

@@ -122,6 +122,7 @@ impl Life {
                 node.metadata.generation = node.metadata.generation.map(|it| it + 1);
             }
             Action::DeleteNode(name, uid, _) => self.machine(name, uid).delete(now),
+            Action::RecordRestore(restored) => self.status().restored = Some(restored.as_ref().clone()),
             Action::RecordZone(zone) => self.status().zone = Some(zone.clone()),
             Action::CreateVolume(volume) => self.create_volume(volume),
             Action::UpdateVolume(uid, patch) => {

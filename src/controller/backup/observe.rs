@@ -1,0 +1,266 @@
+//! Observe, Backup: reads everything that the plan depends on. Only reads.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use kube::api::{Api, ListParams};
+use kube::{CustomResourceExt, ResourceExt};
+
+use crate::api::names::Names;
+use crate::api::{Backup, BackupStatus, Database, Volume};
+use crate::cloud::call::Call;
+use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cluster::{if_served, teardown};
+use crate::controller::database::pod;
+use crate::controller::memory::issued_requests::IssuedRequest;
+use crate::controller::pass::context::Context;
+use crate::engine;
+use crate::engine::checkpoint::{self, CheckpointStatus};
+use crate::engine::client::Access;
+use crate::settings::Timing;
+
+/// The engine's process, as its pod shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EnginePod {
+    /// There is no pod.
+    Absent,
+    /// The engine's container does not run in the pod.
+    NotRunning,
+    /// It runs.
+    Running {
+        /// The UID of the pod.
+        uid: String,
+        /// The address of the pod.
+        address: Option<IpAddr>,
+        /// Whether it accepts connections.
+        is_ready: bool,
+        /// The image of the engine's container.
+        image: Option<String>,
+    },
+}
+
+/// What the engine says of its checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineView {
+    /// It was not asked: no plan needs it, or it does not run.
+    NotRead,
+    /// It could not be asked; why.
+    Unreadable(String),
+    /// It says this.
+    Shown(CheckpointStatus),
+}
+
+/// Everything that a Backup's plan depends on.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// The Backup, read fresh.
+    pub backup: Backup,
+    /// Its Database.
+    pub database: Option<Database>,
+    /// The Volume of the Database.
+    pub volume: Option<Volume>,
+    /// What EC2 has under the UID of that Volume.
+    pub volumes: VolumeView,
+    /// The engine's process.
+    pub pod: EnginePod,
+    /// What the engine says: read after the Backup.
+    pub engine: EngineView,
+    /// The Backup of the same Database that goes first; read only before this one has begun.
+    pub first: Option<String>,
+    /// Its snapshots.
+    pub snapshots: SnapshotView,
+    /// When this process last requested of EC2 to create, tag or delete the snapshot.
+    pub issued: BTreeMap<Call, IssuedRequest>,
+    /// The UID of its namespace; read only before a snapshot is requested.
+    pub namespace_uid: Option<String>,
+    /// The namespace or one of our resource definitions is being deleted; read only while the Backup is being
+    /// deleted.
+    pub teardown: bool,
+    /// The Databases that are restored from it and were never ready yet; read only while it is being deleted.
+    pub users: Vec<String>,
+    /// This cluster's identity.
+    pub cluster_id: String,
+    /// Since when this operator leads.
+    pub leading_since: Timestamp,
+    /// The durations.
+    pub timing: Timing,
+}
+
+/// Reads; `None` when the object is gone, or is another of its name.
+pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+    let namespace = backup.namespace().unwrap_or_default();
+    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
+    let fresh = backups.get_opt(&backup.name_any()).await?;
+    let Some(backup) = fresh.filter(|fresh| fresh.metadata.uid == backup.metadata.uid) else {
+        return Ok(None);
+    };
+    let status = backup.status.clone().unwrap_or_default();
+    let uid = backup.uid().unwrap_or_default();
+    let is_deleting = backup.metadata.deletion_timestamp.is_some();
+    let mut observed = Observed {
+        database: None,
+        volume: None,
+        volumes: ctx.inventory.volumes_of(""),
+        pod: EnginePod::Absent,
+        engine: EngineView::NotRead,
+        first: None,
+        snapshots: ctx.inventory.backups_of(&uid),
+        issued: issued(&status, ctx),
+        namespace_uid: None,
+        teardown: false,
+        users: Vec::new(),
+        cluster_id: ctx.cluster_id.clone(),
+        leading_since: ctx.leading_since,
+        timing: ctx.timing.clone(),
+        backup,
+    };
+    let is_awaiting = !is_deleting && !status.is_final() && status.snapshot_id.is_none();
+    if is_awaiting || status.checkpoint.is_some() {
+        source(&mut observed, &namespace, ctx).await?;
+    }
+    if is_awaiting {
+        let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
+        observed.namespace_uid = read.and_then(|read| read.uid());
+        if status.checkpoint.is_none() && status.creation.is_none() {
+            let all = backups.list(&ListParams::default()).await?.items;
+            observed.first = first(&observed.backup, &all).map(ResourceExt::name_any);
+        }
+    }
+    if is_deleting {
+        let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
+        let definitions = [Database::crd_name(), Backup::crd_name()];
+        observed.teardown = teardown::is_torn_down(&ctx.client, read.as_ref(), &definitions).await?;
+        let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
+        let all = if_served(databases.list(&ListParams::default()).await.map(|list| list.items))?;
+        let users = all.iter().filter(|database| uses(database, &observed.backup));
+        observed.users = users.map(ResourceExt::name_any).collect();
+    }
+    Ok(Some(observed))
+}
+
+/// The Backup of the same Database that goes first: one that has begun, or that was created earlier.
+pub fn first<'a>(backup: &Backup, all: &'a [Backup]) -> Option<&'a Backup> {
+    let age = |it: &Backup| (it.metadata.creation_timestamp.clone().map(|at| at.0), it.name_any());
+    let goes_first = |it: &&Backup| {
+        let is_of = it.spec.database_name == backup.spec.database_name
+            && it.metadata.uid != backup.metadata.uid
+            && !it.is_over();
+        let is_waiting = it.metadata.deletion_timestamp.is_none() && age(it) < age(backup);
+        is_of && (it.has_begun() || is_waiting)
+    };
+    all.iter().filter(goes_first).min_by_key(|it| (!it.has_begun(), age(it)))
+}
+
+/// Whether a Database is being restored from this Backup: EBS reads the snapshot until the volume is whole.
+fn uses(database: &Database, backup: &Backup) -> bool {
+    let status = database.status.as_ref();
+    let restored = status.and_then(|status| status.restored.as_ref()).map(|it| &it.snapshot_id);
+    let snapshot = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
+    let restore = database.spec.restore.as_ref();
+    let names_it = restore.is_some_and(|it| it.backup_name == backup.metadata.name);
+    let is_from_it = names_it || (restored.is_some() && restored == snapshot);
+    is_from_it && status.is_none_or(|status| status.first_ready_at.is_none())
+}
+
+/// What this process has requested of EC2.
+fn issued(status: &BackupStatus, ctx: &Context) -> BTreeMap<Call, IssuedRequest> {
+    let volume = status.creation.as_ref().map(|creation| creation.volume_id.0.as_str());
+    let snapshot = status.snapshot_id.as_ref().map(|id| id.0.as_str());
+    let calls =
+        [(Call::CreateSnapshot, volume), (Call::CreateTags, snapshot), (Call::DeleteSnapshot, snapshot)];
+    calls.into_iter().filter_map(|(call, id)| Some((call, ctx.issued.of(call, id?)?))).collect()
+}
+
+/// The Database, its volume, and its engine.
+async fn source(observed: &mut Observed, namespace: &str, ctx: &Context) -> Result<(), kube::Error> {
+    let name = &observed.backup.spec.database_name;
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), namespace);
+    let Some(database) = if_served(databases.get_opt(name).await)? else { return Ok(()) };
+    if let Some(volume) = database.status.as_ref().and_then(|status| status.volume_name.as_deref()) {
+        let volumes = Api::<Volume>::namespaced(ctx.client.clone(), namespace);
+        observed.volume = if_served(volumes.get_opt(volume).await)?;
+        let uid = observed.volume.as_ref().and_then(ResourceExt::uid).unwrap_or_default();
+        observed.volumes = ctx.inventory.volumes_of(&uid);
+    }
+    let names = Names::of(&database);
+    let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
+    observed.pod = engine_pod(pods.get_opt(&names.pod()).await?.as_ref(), names.container.as_deref());
+    if checkpoint::is_needed(database.spec.engine.kind)
+        && let EnginePod::Running { address, .. } = &observed.pod
+    {
+        observed.engine = asked(&database, &names, *address, ctx).await?;
+    }
+    observed.database = Some(database);
+    Ok(())
+}
+
+/// What the pod says of the engine's process.
+pub fn engine_pod(pod: Option<&Pod>, container: Option<&str>) -> EnginePod {
+    let Some(pod) = pod else { return EnginePod::Absent };
+    if !pod::is_running(pod, container) {
+        return EnginePod::NotRunning;
+    }
+    EnginePod::Running {
+        uid: pod.uid().unwrap_or_default(),
+        address: pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()?.parse().ok()),
+        is_ready: pod::engine_wait(Some(pod), container).is_none(),
+        image: pod::engine_container(pod, container).and_then(|container| container.image.clone()),
+    }
+}
+
+async fn asked(
+    database: &Database,
+    names: &Names,
+    address: Option<IpAddr>,
+    ctx: &Context,
+) -> Result<EngineView, kube::Error> {
+    let access = match access(database, names, address, ctx).await? {
+        Ok(access) => access,
+        Err(why) => return Ok(EngineView::Unreadable(why)),
+    };
+    Ok(match ctx.engines.checkpoint(&access).await {
+        Ok(status) => EngineView::Shown(status),
+        Err(error) => EngineView::Unreadable(error.to_string()),
+    })
+}
+
+/// Where the engine listens, and its administrator; or why that is not known.
+pub async fn access(
+    database: &Database,
+    names: &Names,
+    address: Option<IpAddr>,
+    ctx: &Context,
+) -> Result<Result<Access, String>, kube::Error> {
+    let name = &names.credentials_secret;
+    let Some(address) = address else {
+        return Ok(Err(format!("pod {} has no address yet", names.pod())));
+    };
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
+    let secret = match secrets.get_opt(name).await {
+        Ok(Some(secret)) => secret,
+        Ok(None) => return Ok(Err(format!("Secret {name} does not exist"))),
+        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
+            return Ok(Err(format!("Secret {name} cannot be read: {}", status.message)));
+        }
+        Err(error) => return Err(error),
+    };
+    let profile = match engine::profile(&database.spec.engine, &database.spec.config) {
+        Ok(profile) => profile,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let value = |key: &str| {
+        let value = secret.data.as_ref()?.get(key)?;
+        String::from_utf8(value.0.clone()).ok().filter(|text| !text.is_empty())
+    };
+    let port = profile.primary_port_number().and_then(|port| u16::try_from(port).ok());
+    let access = value("username").zip(value("password")).zip(port);
+    Ok(access.map_or_else(
+        || Err(format!("Secret {name} has no username or password")),
+        |((username, password), port)| {
+            let database = profile.binding.database.unwrap_or_default().to_owned();
+            Ok(Access { address, port, username, password, database })
+        },
+    ))
+}

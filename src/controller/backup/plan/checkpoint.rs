@@ -1,0 +1,72 @@
+//! The plan of a checkpoint: when it begins, and that its release is paid. Pure.
+
+use jiff::Timestamp;
+
+use super::action::{Action, Plan};
+use super::facts::{Held, blocked, held, is_overdue, is_under};
+use crate::api::BackupStatus;
+use crate::cloud::call::Call;
+use crate::controller::backup::observe::{EnginePod, EngineView, Observed};
+use crate::controller::backup::wait::BackupWait;
+use crate::time::later;
+
+/// What is done about a release that is owed; `None` when none is, or when the checkpoint is held for a
+/// snapshot that has not started yet.
+pub(super) fn owed(observed: &Observed, status: &BackupStatus, now: Timestamp) -> Option<Plan> {
+    let owed = status.checkpoint.as_ref()?;
+    let recheck = observed.timing.requeue_interval;
+    let began_at = match held(observed, owed, now) {
+        Held::Ours(began_at) => began_at,
+        Held::Not => return Some(Plan::act(vec![Action::NoteReleased], BackupWait::Releasing)),
+        Held::NotYet => return Some(Plan::wait(BackupWait::CheckpointUnconfirmed).after(recheck)),
+        Held::Unknown(why) => return Some(Plan::wait(BackupWait::ReleaseOwed(why)).after(recheck)),
+    };
+    let is_over = status.is_final() || status.snapshot_id.is_some();
+    let is_deleting = observed.backup.metadata.deletion_timestamp.is_some();
+    if is_over || is_deleting || is_overdue(observed, owed, now) {
+        let is_certain = is_under(status, owed) && !status.is_final();
+        let mut actions = Vec::new();
+        if is_certain && status.consistency.is_none() {
+            actions.push(Action::NoteConsistent);
+        }
+        actions.push(Action::Release(began_at));
+        return Some(Plan::act(actions, BackupWait::Releasing).after(recheck));
+    }
+    if owed.began_at.is_none() {
+        return Some(Plan::act(vec![Action::RecordCheckpoint(began_at)], BackupWait::BeginningCheckpoint));
+    }
+    None
+}
+
+/// What is done until the engine holds a checkpoint for the snapshot; `None` when it holds one.
+pub(super) fn begin(observed: &Observed, status: &BackupStatus, now: Timestamp) -> Option<Plan> {
+    if status.checkpoint.is_some() {
+        return None;
+    }
+    let recheck = observed.timing.requeue_interval;
+    let not_ready = || Plan::wait(BackupWait::EngineNotReady(observed.backup.spec.database_name.clone()));
+    let EnginePod::Running { uid, is_ready: true, .. } = &observed.pod else {
+        return Some(not_ready().after(recheck));
+    };
+    let shown = match &observed.engine {
+        EngineView::Shown(shown) => shown,
+        EngineView::Unreadable(why) => {
+            return Some(Plan::wait(BackupWait::EngineUnreadable(why.clone())).after(recheck));
+        }
+        EngineView::NotRead => return Some(not_ready().after(recheck)),
+    };
+    if let Some(since) = shown.held_since {
+        return Some(Plan::wait(BackupWait::OtherCheckpoint(since)).after(recheck));
+    }
+    // The engine is to free space between two checkpoints, and none is held for a call that EC2 refuses.
+    let pause = observed.timing.checkpoint_hold_limit;
+    let again = status.released_in_vain_at.as_ref().map(|at| later(at.0, pause)).filter(|at| now < *at);
+    if let Some(again) = again {
+        return Some(Plan::wait(BackupWait::Pausing).until(again, now));
+    }
+    if let Some(plan) = blocked(observed, Call::CreateSnapshot, BackupWait::BeginningCheckpoint, now) {
+        return Some(plan.after(recheck));
+    }
+    let action = Action::Checkpoint { pod_uid: uid.clone(), engine_time: shown.now };
+    Some(Plan::act(vec![action], BackupWait::BeginningCheckpoint).after(recheck))
+}

@@ -1,0 +1,46 @@
+//! The last step of a pass of the Backup controller: what this process remembers of a Backup until its next
+//! pass, and what it forgets of one that is gone. What a restart costs: `controller/memory`.
+
+use kube::ResourceExt;
+
+use super::plan::action::Plan;
+use super::wait::BackupWait;
+use crate::api::Backup;
+use crate::cloud::identity::Kind;
+use crate::cloud::inventory::{Awaited, Interest};
+use crate::controller::creation::judge::last_possible_send;
+use crate::controller::pass::acted::Acted;
+use crate::controller::pass::context::Context;
+
+/// What a pass has planned and done, as far as later passes need it.
+pub(super) fn remember(plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
+    let backup = &acted.object;
+    let uid = backup.uid().unwrap_or_default();
+    ctx.references.remember(&uid, &backup.namespace().unwrap_or_default(), &backup.name_any());
+    let status = backup.status.clone().unwrap_or_default();
+    let attempt = status.creation.as_ref().map(|creation| &creation.attempt);
+    let last_send = attempt
+        .filter(|attempt| attempt.refused.is_none() || status.snapshot_id.is_some())
+        .map(|attempt| last_possible_send(Some(attempt), None, ctx.leading_since))
+        .or_else(|| status.snapshot_id.as_ref().map(|_| ctx.leading_since));
+    let awaited = Awaited { token: None, last_possible_send: last_send, modifying: None };
+    let interest = match &plan.waiting {
+        _ if !plan.is_pending => Interest::Settled,
+        Some(wait) if BackupWait::takes_long(wait) => Interest::Slow(awaited),
+        Some(_) | None => Interest::Pending(awaited),
+    };
+    ctx.inventory.set_interest(Kind::Backup, &uid, interest);
+    let named = status.snapshot_id.as_ref().filter(|_| status.deleted_at.is_none() && !plan.is_missing);
+    ctx.inventory.set_named(Kind::Backup, &uid, named.map(|id| id.0.as_str()));
+    if backup.is_over() || plan.verdict.is_some() {
+        ctx.backup_turns.end(&uid);
+    }
+}
+
+/// The Backup is gone.
+pub(super) fn forget(uid: &str, ctx: &Context) {
+    ctx.inventory.forget(Kind::Backup, uid);
+    ctx.limits.forget(uid);
+    ctx.references.forget(uid);
+    ctx.backup_turns.end(uid);
+}

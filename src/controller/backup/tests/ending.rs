@@ -1,0 +1,150 @@
+//! What comes after the end: a snapshot that is missed, a deletion under each policy, and the status.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::api::{ConditionType, EventReason};
+use crate::controller::backup::status::{changes, status as status_of};
+use crate::controller::conditions;
+use crate::controller::pass::acted::Acted;
+
+/// Complete since 20, and shown by the sync of this second.
+fn completed(swept: i64) -> Observed {
+    with(world(), |it| {
+        status(it).creation = Some(creation(1, 3, true));
+        status(it).snapshot_id = Some(snap("snap-1"));
+        status(it).consistency = Some(Consistency::EngineCheckpoint);
+        status(it).completed_at = Some(Time(at(20)));
+        it.snapshots.swept_at = Some(at(swept));
+        it.snapshots.snapshots = vec![snapshot("snap-1", 1, SnapshotState::Completed, "EngineCheckpoint")];
+        (it.database, it.pod, it.engine) = (None, EnginePod::Absent, EngineView::NotRead);
+    })
+}
+
+fn deleted(policy: SnapshotPolicy) -> Observed {
+    with(completed(30), |it| {
+        it.backup.metadata.deletion_timestamp = Some(Time(at(29)));
+        it.backup.spec.deletion_policy = policy;
+    })
+}
+
+/// The status after this world's plan, when nothing was written.
+fn after(observed: &Observed) -> BackupStatus {
+    let plan = plan(observed, at(40));
+    status_of(observed, &plan, &Acted::new(observed.backup.clone()), at(40))
+}
+
+#[test]
+fn a_complete_backup_stays_complete_and_says_when_its_snapshot_is_gone() {
+    let is_missing = |observed: &Observed| plan(observed, at(40)).is_missing;
+    let gone = |swept| with(completed(swept), |it| it.snapshots.snapshots.clear());
+    assert!(!is_missing(&completed(30)));
+    assert!(!is_missing(&gone(19)), "that sync is older than the end");
+    assert!(!is_missing(&with(gone(30), |it| it.snapshots.swept_at = None)));
+    assert!(is_missing(&gone(30)));
+    let new = after(&gone(30));
+    let is = |kind| conditions::is_true(&new.conditions, kind);
+    assert!(is(ConditionType::Complete) && is(ConditionType::SnapshotMissing));
+    assert!(!is(ConditionType::Failed) && !is(ConditionType::Stalled));
+    assert_eq!(new.completed_at, Some(Time(at(20))), "this is final");
+    let happened = changes(&after(&completed(30)), &new);
+    assert_eq!(happened.iter().map(|it| it.reason).collect::<Vec<_>>(), [EventReason::SnapshotMissing]);
+    assert!(after(&completed(30)).conditions.len() == 3, "no condition that does not hold");
+}
+
+#[test]
+fn the_end_is_written_once_with_its_event() {
+    let complete = with(completed(30), |it| status(it).completed_at = None);
+    let new = after(&complete);
+    assert_eq!((new.completed_at.clone(), new.started_at.clone()), (Some(Time(at(40))), Some(Time(at(4)))));
+    assert_eq!(new.size.as_ref().map(ToString::to_string).as_deref(), Some("100Gi"));
+    let old = complete.backup.status.clone().unwrap();
+    let reasons = |new| changes(&old, new).iter().map(|it| it.reason).collect::<Vec<_>>();
+    assert_eq!(reasons(&new), [EventReason::BackupCompleted]);
+    let failed = after(&with(complete, |it| it.snapshots.snapshots[0].state = SnapshotState::Error));
+    assert_eq!(failed.failure.as_ref().map(|it| it.what), Some(BackupFault::SnapshotFailed));
+    assert_eq!(reasons(&failed), [EventReason::BackupFailed]);
+    assert!(conditions::is_true(&failed.conditions, ConditionType::Failed));
+    assert!(!conditions::is_true(&failed.conditions, ConditionType::Complete));
+}
+
+#[test]
+fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
+    let gone = |change: fn(&mut BackupStatus)| {
+        with(deleted(SnapshotPolicy::Delete), |it| {
+            it.snapshots.snapshots.clear();
+            change(status(it));
+        })
+    };
+    let finished = || vec![Action::RemoveFinalizer];
+    let deletes = || vec![Action::DeleteSnapshot(snap("snap-1"))];
+    let foreign = with(deleted(SnapshotPolicy::Delete), |it| {
+        it.snapshots.snapshots[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
+    });
+    hold(vec![
+        ("Retain", deleted(SnapshotPolicy::Retain), at(40), finished(), "Retained", None),
+        (
+            "a teardown",
+            with(deleted(SnapshotPolicy::Delete), |it| it.teardown = true),
+            at(40),
+            finished(),
+            "Retained",
+            None,
+        ),
+        ("Delete", deleted(SnapshotPolicy::Delete), at(40), deletes(), "Deleting", None),
+        (
+            "Delete, and EC2 was not listed yet",
+            with(deleted(SnapshotPolicy::Delete), |it| it.snapshots.swept_at = None),
+            at(40),
+            vec![],
+            "FirstSync",
+            None,
+        ),
+        (
+            "Delete, and a Database is being restored from it",
+            with(deleted(SnapshotPolicy::Delete), |it| it.users = vec!["copy".into()]),
+            at(40),
+            vec![],
+            "InUse",
+            None,
+        ),
+        ("Delete, and its tags are not ours", foreign, at(40), vec![], "Unsafe", None),
+        (
+            "accepted, and still shown",
+            with(deleted(SnapshotPolicy::Delete), |it| {
+                let issued = IssuedRequest { at: at(30), call_blocked: None };
+                it.issued = BTreeMap::from([(Call::DeleteSnapshot, issued)]);
+            }),
+            at(40),
+            vec![],
+            "Deleting",
+            None,
+        ),
+        (
+            "accepted, and gone",
+            gone(|it| it.deleted_at = Some(Time(at(20)))),
+            at(40),
+            finished(),
+            "Gone",
+            None,
+        ),
+        ("gone without a word", gone(|_| {}), at(40), vec![], "ProvingAbsence", None),
+        (
+            "nothing was ever requested",
+            gone(|it| (it.creation, it.snapshot_id) = (None, None)),
+            at(40),
+            finished(),
+            "Gone",
+            None,
+        ),
+        ("in doubt", gone(|it| it.snapshot_id = None), at(40), vec![], "ProvingAbsence", None),
+        (
+            "other controllers' finalizers",
+            with(deleted(SnapshotPolicy::Delete), |it| it.backup.metadata.finalizers = None),
+            at(40),
+            vec![],
+            "OtherFinalizers",
+            None,
+        ),
+    ]);
+}

@@ -1,0 +1,172 @@
+//! The snapshot: requested once for each attempt, looked up, tagged, and complete only when it is certain.
+
+use super::*;
+
+/// What an engine that needs no checkpoint is.
+fn postgresql(it: &mut Observed) {
+    it.database = Some(database(&json!({"type": "postgresql", "version": "17.6"})));
+    it.engine = EngineView::NotRead;
+}
+
+/// An attempt under the checkpoint of `held` has no id.
+fn attempted() -> Observed {
+    with(held(), |it| status(it).creation = Some(creation(1, 3, true)))
+}
+
+/// The snapshot is known, and the release is paid.
+fn known(state: SnapshotState, tag: &str) -> Observed {
+    with(world(), |it| {
+        status(it).creation = Some(creation(1, 3, true));
+        status(it).snapshot_id = Some(snap("snap-1"));
+        status(it).consistency = Some(Consistency::EngineCheckpoint);
+        it.snapshots.snapshots = vec![snapshot("snap-1", 1, state, tag)];
+    })
+}
+
+#[test]
+fn without_an_engine_that_writes_no_checkpoint_is_requested() {
+    let unused = |it: &mut Observed| {
+        it.pod = EnginePod::Absent;
+        it.engine = EngineView::NotRead;
+        it.volumes.volumes[0].state = VolumeState::Available;
+    };
+    let plan = plan(&with(world(), postgresql), now());
+    let [Action::Create(creation, source)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert!(!creation.with_checkpoint && source.engine_version.as_deref() == Some("17.6"));
+    assert_eq!(creation.tags["freehold.dev/consistency"], "CrashConsistent");
+    assert_eq!(creation.tags["freehold.dev/engine"], "postgresql");
+    let still_runs = with(world(), |it| it.volumes.volumes[0].state = VolumeState::Available);
+    let begins = vec![Action::Checkpoint { pod_uid: "pod-uid".into(), engine_time: at(9) }];
+    hold(vec![
+        ("paused", with(world(), unused), now(), creates(1, 10, false), "Requesting", None),
+        ("an old view of EC2", still_runs, now(), begins, "BeginningCheckpoint", None),
+    ]);
+}
+
+#[test]
+fn an_attempt_without_an_id_is_looked_for_and_made_again_only_on_proof() {
+    let refused = |held: bool| {
+        with(attempted(), |it| {
+            status(it).creation.as_mut().unwrap().attempt.refused = Some(refusal("x"));
+            if !held {
+                status(it).checkpoint = None;
+                it.engine = shows(None);
+            }
+        })
+    };
+    let found = |attempt| {
+        with(attempted(), |it| {
+            it.snapshots.snapshots = vec![snapshot("snap-1", attempt, SnapshotState::Pending, "Unverified")];
+        })
+    };
+    let absent = |last: i64| {
+        with(attempted(), |it| {
+            status(it).checkpoint = None;
+            it.engine = shows(None);
+            it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(last) });
+        })
+    };
+    let records = || vec![Action::RecordSnapshot(snap("snap-1"))];
+    let begins = || vec![Action::Checkpoint { pod_uid: "pod-uid".into(), engine_time: at(9) }];
+    hold(vec![
+        ("in doubt", attempted(), now(), vec![], "InDoubt", None),
+        ("found", found(1), now(), records(), "Recording", None),
+        ("found, of a later attempt than the status knows", found(2), now(), records(), "Recording", None),
+        ("of an earlier attempt, proven to have made nothing", found(0), now(), vec![], "InDoubt", None),
+        (
+            "refused, under the same checkpoint",
+            refused(true),
+            now(),
+            creates(2, 10, true),
+            "Requesting",
+            None,
+        ),
+        ("refused, and released", refused(false), now(), begins(), "BeginningCheckpoint", None),
+        ("proven absent", absent(1204), at(1210), begins(), "BeginningCheckpoint", None),
+        ("a second short of it", absent(1203), at(1210), vec![], "InDoubt", None),
+        (
+            "the status was lost",
+            with(world(), |it| {
+                it.snapshots.snapshots = vec![snapshot("snap-1", 1, SnapshotState::Pending, "Unverified")];
+            }),
+            now(),
+            records(),
+            "Recording",
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
+    let tags = || vec![Action::Tag(snap("snap-1"), Consistency::EngineCheckpoint)];
+    let complete = Some(Verdict::Complete(Consistency::EngineCheckpoint));
+    let crash = with(known(SnapshotState::Completed, "CrashConsistent"), |it| {
+        status(it).creation = Some(creation(1, 3, false));
+        status(it).consistency = None;
+    });
+    let not_shown = || with(known(SnapshotState::Pending, ""), |it| it.snapshots.snapshots.clear());
+    let lost = |tag: &str| {
+        with(known(SnapshotState::Completed, tag), |it| {
+            it.backup.status =
+                Some(BackupStatus { snapshot_id: Some(snap("snap-1")), ..BackupStatus::default() });
+        })
+    };
+    hold(vec![
+        ("pending, not tagged", known(SnapshotState::Pending, "Unverified"), now(), tags(), "Tagging", None),
+        (
+            "pending, tagged",
+            known(SnapshotState::Pending, "EngineCheckpoint"),
+            now(),
+            vec![],
+            "Pending",
+            None,
+        ),
+        (
+            "tagged a moment ago",
+            with(known(SnapshotState::Completed, "Unverified"), |it| {
+                let issued = IssuedRequest { at: at(7), call_blocked: None };
+                it.issued = BTreeMap::from([(Call::CreateTags, issued)]);
+            }),
+            now(),
+            vec![],
+            "Tagging",
+            None,
+        ),
+        ("complete", known(SnapshotState::Completed, "EngineCheckpoint"), now(), vec![], "", complete),
+        ("crash-consistent", crash, now(), vec![], "", Some(Verdict::Complete(Consistency::CrashConsistent))),
+        (
+            "EC2 failed",
+            known(SnapshotState::Error, "EngineCheckpoint"),
+            now(),
+            vec![],
+            "",
+            Some(Verdict::Failed(BackupFault::SnapshotFailed)),
+        ),
+        ("not shown", not_shown(), now(), vec![], "NotListed", None),
+        (
+            "proven gone",
+            with(not_shown(), |it| it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) })),
+            at(1210),
+            vec![],
+            "",
+            Some(Verdict::Failed(BackupFault::SnapshotGone)),
+        ),
+        (
+            "the status was lost, and the tag is certain",
+            lost("EngineCheckpoint"),
+            now(),
+            vec![],
+            "",
+            complete,
+        ),
+        (
+            "the status was lost before it was certain",
+            lost("Unverified"),
+            now(),
+            vec![],
+            "",
+            Some(Verdict::Failed(BackupFault::CheckpointLost)),
+        ),
+    ]);
+}

@@ -1,0 +1,167 @@
+//! Whether the snapshot of a Backup can be restored in a Database, by its tags alone. Pure.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use crate::api::Database;
+use crate::api::backup::Consistency;
+use crate::api::database::{EngineType, Restored, Storage};
+use crate::api::keys::{
+    CONSISTENCY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG,
+};
+use crate::cloud::{Snapshot, SnapshotState};
+use crate::engine::release;
+use crate::time::whole_second;
+
+/// Why a snapshot cannot be restored. The text says what a person can do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum RestoreRefusal {
+    /// No Backup of this name is in the namespace.
+    NoBackup(String),
+    /// The Backup has failed, or its snapshot is gone.
+    Unusable(String),
+    /// EC2 lists no such snapshot of a Backup of this namespace.
+    NotOurs(String),
+    /// It was taken in an earlier namespace of this name.
+    EarlierNamespace(String),
+    /// EC2 could not complete it.
+    Failed(String),
+    /// It is not certain that it is consistent.
+    Unverified(String),
+    /// Another engine wrote the data.
+    Engine(String),
+    /// A newer version wrote the data, or one of another major version.
+    Version {
+        /// What wrote the data.
+        wrote: String,
+        /// Only the same major version reads it.
+        same_major: bool,
+    },
+    /// The volume was formatted with another file system.
+    FileSystem(String),
+    /// The volume was larger, in GiB.
+    Larger(i32),
+}
+
+/// What a Database would be restored from, if this snapshot fits it. `namespace_uid` is that of its
+/// namespace.
+pub fn fits(
+    snapshot: &Snapshot,
+    database: &Database,
+    namespace_uid: Option<&str>,
+) -> Result<Restored, RestoreRefusal> {
+    let tag = |key: &str| snapshot.tags.get(key).map(String::as_str);
+    let id = || snapshot.id.0.clone();
+    let namespace = database.namespace().unwrap_or_default();
+    // One answer for what does not exist and for what is another namespace's: a tenant learns nothing of
+    // others.
+    let of = tag(DATABASE_TAG).and_then(|of| of.split_once('/')).map(|(namespace, _)| namespace);
+    if of != Some(namespace.as_str()) {
+        return Err(RestoreRefusal::NotOurs(id()));
+    }
+    if tag(NAMESPACE_UID_TAG).is_some_and(|uid| Some(uid) != namespace_uid) {
+        return Err(RestoreRefusal::EarlierNamespace(id()));
+    }
+    if snapshot.state == SnapshotState::Error {
+        return Err(RestoreRefusal::Failed(id()));
+    }
+    let Some(consistency) = tag(CONSISTENCY_TAG).and_then(|tag| tag.parse::<Consistency>().ok()) else {
+        return Err(RestoreRefusal::Unverified(id()));
+    };
+    let engine = &database.spec.engine;
+    let wrote = tag(ENGINE_TAG).unwrap_or("an unknown engine");
+    if wrote != engine.kind.as_str() {
+        return Err(RestoreRefusal::Engine(wrote.to_owned()));
+    }
+    let version = tag(ENGINE_VERSION_TAG);
+    version_fits(engine.kind, engine.version.as_deref().unwrap_or_default(), version, consistency)?;
+    let Storage { size, file_system, .. } = &database.spec.storage;
+    if let Some(made) = tag(FILE_SYSTEM_TAG).filter(|made| *made != file_system.as_str()) {
+        return Err(RestoreRefusal::FileSystem(made.to_owned()));
+    }
+    if let Some(had) = snapshot.size.filter(|had| size.gib().is_some_and(|gib| gib < *had)) {
+        return Err(RestoreRefusal::Larger(had));
+    }
+    Ok(Restored {
+        snapshot_id: snapshot.id.clone(),
+        taken_at: snapshot.started_at.map(|at: Timestamp| Time(whole_second(at))),
+        consistency,
+        engine_version: version.map(str::to_owned),
+    })
+}
+
+/// Whether this version reads the data: never an older one. PostgreSQL reads the data of its own major
+/// version only, and QuestDB recovers from a checkpoint of its own only (QuestDB documentation, "Backup and
+/// restore").
+fn version_fits(
+    engine: EngineType,
+    wanted: &str,
+    wrote: Option<&str>,
+    consistency: Consistency,
+) -> Result<(), RestoreRefusal> {
+    let same_major = match engine {
+        EngineType::Postgresql => true,
+        EngineType::Questdb => consistency == Consistency::EngineCheckpoint,
+        EngineType::Custom => return Ok(()),
+    };
+    let refused = |wrote: &str| Err(RestoreRefusal::Version { wrote: wrote.to_owned(), same_major });
+    let Some(wrote) = wrote else { return refused("an unknown version") };
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    if release::is_older(wanted, wrote) || (same_major && major(wanted) != major(wrote)) {
+        return refused(wrote);
+    }
+    Ok(())
+}
+
+/// What a person does about a spec that does not fit.
+const ANEW: &str = "delete this Database and create it with";
+
+impl RestoreRefusal {
+    /// Why, and the way out.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NoBackup(name) => {
+                format!("Backup {name} is not in this namespace: create it, or {ANEW} another spec.restore")
+            }
+            Self::Unusable(name) => {
+                format!("Backup {name} has failed, or its snapshot is gone: {ANEW} another spec.restore")
+            }
+            Self::NotOurs(id) => format!(
+                "EC2 lists no snapshot {id} of a Backup of this namespace: `freehold backups --from-ec2` lists \
+                those; {ANEW} one of them"
+            ),
+            Self::EarlierNamespace(id) => format!(
+                "snapshot {id} was taken in an earlier namespace of this name, which was deleted. To allow the \
+                restore, the platform team removes the tag {NAMESPACE_UID_TAG} from the snapshot"
+            ),
+            Self::Failed(id) => format!("EC2 shows snapshot {id} in the state error: {ANEW} another"),
+            Self::Unverified(id) => format!(
+                "snapshot {id} may have begun without its engine's checkpoint, so it is not restored: {ANEW} \
+                another"
+            ),
+            Self::Engine(wrote) => {
+                format!("the data was written by {wrote}: {ANEW} spec.engine.type: {wrote}")
+            }
+            Self::Version { wrote, same_major: false } => format!(
+                "the data was written by version {wrote}, which an older one does not read: {ANEW} {wrote} or \
+                a later version"
+            ),
+            Self::Version { wrote, same_major: true } => format!(
+                "the data was written by version {wrote}, which needs that version or a later one of the same \
+                major version: {ANEW} one, and upgrade it afterwards"
+            ),
+            Self::FileSystem(made) => {
+                format!("the volume was formatted with {made}: {ANEW} spec.storage.fileSystem: {made}")
+            }
+            Self::Larger(had) => {
+                format!("the volume had {had} GiB: set spec.storage.size to {had}Gi or more")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
+mod tests;

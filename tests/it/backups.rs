@@ -1,0 +1,132 @@
+//! Backups and restores with the shipped binary: on virtual machines, where no engine runs.
+
+use clap::Parser;
+use freehold::api::backup::Consistency;
+use freehold::api::{Backup, Database};
+use kube::api::{DeleteParams, PostParams};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::kit::objects::Told as _;
+use crate::kit::test_env::{TestEnv, run};
+use crate::kit::wait::{seen, until};
+use crate::model_cloud::ModelCloud;
+
+#[derive(Parser)]
+struct Line {
+    #[command(flatten)]
+    options: freehold::backups::Options,
+}
+
+async fn back_up(env: &TestEnv, name: &str, spec: &Value) {
+    let object = json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"namespace": env.name, "name": name}, "spec": spec,
+    });
+    let backup = serde_json::from_value(object).unwrap();
+    env.api::<Backup>().create(&PostParams::default(), &backup).await.unwrap();
+}
+
+/// Waits until this condition of the Backup is true.
+async fn is(env: &TestEnv, name: &str, kind: &str) -> Backup {
+    until(&format!("{name} being {kind}"), || async {
+        let backup = env.api::<Backup>().get(name).await.map_err(|error| error.to_string())?;
+        let (status, reason, message) = backup.condition(kind);
+        seen((status == "True").then_some(backup), || format!("{status} {reason}: {message}"))
+    })
+    .await
+}
+
+fn postgresql() -> Value {
+    json!({"engine": {"type": "postgresql", "version": "17.6"}})
+}
+
+/// The same with the data of a backup.
+fn restored(restore: &Value) -> Value {
+    json!({"engine": {"type": "postgresql", "version": "17.6"}, "restore": restore})
+}
+
+#[test]
+fn a_backup_outlives_its_database_and_is_restored_in_another() {
+    run(async {
+        let mut env = TestEnv::start("backup").await;
+        env.create("orders", &json!({"engine": postgresql()["engine"], "deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        back_up(&env, "nightly", &json!({"databaseName": "orders"})).await;
+        let backup = is(&env, "nightly", "Complete").await;
+        let status = backup.status.unwrap();
+        let id = status.snapshot_id.unwrap();
+        assert_eq!(status.consistency.map(Consistency::as_str), Some("CrashConsistent"));
+        let snapshot = env.ec2().snapshots().into_iter().find(|it| it.id == id.0).unwrap();
+        assert_eq!(snapshot.tags["freehold.dev/database"], format!("{}/orders", env.name));
+        env.delete("orders").await;
+        env.gone("orders").await;
+        assert_eq!(env.ec2().snapshots().len(), 1, "it outlives its Database");
+
+        env.create(
+            "small",
+            &json!({"engine": postgresql()["engine"], "storage": {"size": "50Gi"},
+            "restore": {"backupName": "nightly"}}),
+        )
+        .await;
+        let why = env.until_condition("small", "Stalled", "True", "RestoreRefused").await;
+        assert!(why.contains("set spec.storage.size to 100Gi or more"), "{why}");
+        env.create("unknown", &restored(&json!({"snapshotID": "snap-0"}))).await;
+        env.until_condition("unknown", "Stalled", "True", "RestoreRefused").await;
+        assert!(env.live_instances().is_empty(), "what is refused costs nothing");
+        for name in ["small", "unknown"] {
+            env.delete(name).await;
+            env.gone(name).await;
+        }
+
+        env.create("copy", &restored(&json!({"backupName": "nightly"}))).await;
+        let copy = env.ready("copy").await;
+        let from = copy.status.unwrap().restored.unwrap();
+        assert_eq!(from.snapshot_id, id);
+        let volume = env.data_volumes().remove(0);
+        assert_eq!((volume.snapshot_id.as_deref(), volume.shape.size), (Some(id.0.as_str()), 100));
+        let forbidden = env.api::<Database>().get("copy").await.unwrap();
+        let mut changed = forbidden.clone();
+        changed.spec.restore = None;
+        let answer = env.api::<Database>().replace("copy", &PostParams::default(), &changed).await;
+        assert!(answer.unwrap_err().to_string().contains("spec.restore can be set only when"));
+
+        // On a cluster that knows nothing of it, the tags are enough.
+        let cluster = snapshot.tags["freehold.dev/cluster-id"].clone();
+        let line = ["freehold", "--from-ec2", "-A", "-o", "yaml", "--cluster-id", cluster.as_str()];
+        let cloud = ModelCloud::new(env.ec2().clone(), "a-person");
+        let text =
+            freehold::backups::run(&Line::parse_from(line).options, &env.client, &cloud).await.unwrap();
+        assert!(text.contains(&format!("snapshotID: {}", id.0)), "{text}");
+        env.close().await;
+    });
+}
+
+#[test]
+fn a_paused_questdb_is_backed_up_without_its_engine_and_the_snapshot_goes_with_the_backup() {
+    run(async {
+        let env = TestEnv::start("backup-paused").await;
+        env.create("orders", &json!({})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"running": false})).await;
+        env.until_condition("orders", "Ready", "False", "Paused").await;
+        back_up(&env, "asleep", &json!({"databaseName": "orders", "deletionPolicy": "Delete"})).await;
+        back_up(&env, "second", &json!({"databaseName": "orders"})).await;
+        is(&env, "asleep", "Complete").await;
+        let second = is(&env, "second", "Complete").await.status.unwrap();
+        env.api::<Backup>().delete("asleep", &DeleteParams::default()).await.unwrap();
+        until("the snapshot being gone", || async {
+            let left: Vec<String> = env.ec2().snapshots().into_iter().map(|it| it.id).collect();
+            let kept = second.snapshot_id.as_ref().map(|id| id.0.clone()).into_iter().collect::<Vec<_>>();
+            seen((left == kept).then_some(()), || format!("{left:?}"))
+        })
+        .await;
+        // A person deletes the other one in EC2.
+        let id = second.snapshot_id.unwrap();
+        let parameters = [("Action", "DeleteSnapshot"), ("SnapshotId", id.0.as_str())];
+        env.ec2().call("a-person", &parameters).unwrap();
+        let backup = is(&env, "second", "SnapshotMissing").await;
+        assert_eq!(backup.condition("Complete").0, "True", "this is final");
+        env.close().await;
+    });
+}

@@ -1,0 +1,119 @@
+//! The engines of a house: what runs in a pod holds a checkpoint or none, and is gone with its process.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use freehold::engine::checkpoint::CheckpointStatus;
+use freehold::engine::client::{Access, ClientError, Engines};
+use freehold_rig::Server;
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use crate::model_cloud::Way;
+
+/// One checkpoint, of the engine at an address.
+#[derive(Clone, Debug)]
+pub struct Checkpoint {
+    pub address: IpAddr,
+    pub began_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Every checkpoint that was ever begun.
+#[derive(Clone, Default)]
+pub struct Checkpoints(Arc<Mutex<Vec<Checkpoint>>>);
+
+impl Checkpoints {
+    /// Those that are held by an engine that runs.
+    pub fn held(&self, server: &Server) -> Vec<Checkpoint> {
+        let all = self.0.lock();
+        all.iter().filter(|it| it.ended_at.is_none() && is_there(server, it.address)).cloned().collect()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Checkpoint> {
+        self.0.lock().clone()
+    }
+}
+
+/// The engines as one start of an operator reaches them.
+pub struct Reached {
+    pub server: Server,
+    pub checkpoints: Checkpoints,
+    pub way: Way,
+    pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
+}
+
+/// Whether a process listens at this address: each start of a container has an address of its own here.
+fn is_there(server: &Server, address: IpAddr) -> bool {
+    let address = address.to_string();
+    server.objects("pods").iter().any(|pod| pod["status"]["podIP"] == address.as_str())
+}
+
+impl Reached {
+    async fn passes<T>(
+        &self,
+        action: &'static str,
+        access: &Access,
+        act: impl FnOnce(&mut Vec<Checkpoint>) -> Result<T, ClientError> + Send,
+    ) -> Result<T, ClientError> {
+        let passage = (self.way)(action);
+        let limit = std::time::Duration::from_secs(40);
+        let silent = || ClientError::Silent { what: action, limit };
+        // A connection that nothing is sent over for so long is closed, like one that is never answered.
+        if passage.there > limit {
+            tokio::time::sleep(passage.there).await;
+            return Err(silent());
+        }
+        tokio::time::sleep(passage.there).await;
+        let answer = if is_there(&self.server, access.address) {
+            act(&mut self.checkpoints.0.lock())
+        } else {
+            Err(ClientError::Connect { address: access.address, reason: "no process listens".to_owned() })
+        };
+        if passage.back > limit {
+            tokio::time::sleep(limit).await;
+            return Err(silent());
+        }
+        tokio::time::sleep(passage.back).await;
+        answer
+    }
+}
+
+fn held(all: &[Checkpoint], access: &Access) -> Option<usize> {
+    all.iter().position(|it| it.address == access.address && it.ended_at.is_none())
+}
+
+#[async_trait]
+impl Engines for Reached {
+    async fn checkpoint(&self, access: &Access) -> Result<CheckpointStatus, ClientError> {
+        let read = |all: &mut Vec<Checkpoint>| Ok(held(all, access).map(|number| all[number].began_at));
+        let held_since = self.passes("DescribeCheckpoint", access, read).await?;
+        Ok(CheckpointStatus { held_since, now: (self.now)() })
+    }
+
+    async fn create_checkpoint(&self, access: &Access) -> Result<Timestamp, ClientError> {
+        let create = |all: &mut Vec<Checkpoint>| {
+            if held(all, access).is_some() {
+                let reason = "Waiting for CHECKPOINT RELEASE to be called".to_owned();
+                return Err(ClientError::Refused { what: "CHECKPOINT CREATE", reason });
+            }
+            // QuestDB counts in microseconds.
+            let began_at = Timestamp::from_microsecond((self.now)().as_microsecond()).unwrap();
+            all.push(Checkpoint { address: access.address, began_at, ended_at: None });
+            Ok(began_at)
+        };
+        self.passes("CreateCheckpoint", access, create).await
+    }
+
+    async fn release_checkpoint(&self, access: &Access, began_at: Timestamp) -> Result<(), ClientError> {
+        let release = |all: &mut Vec<Checkpoint>| {
+            if let Some(number) = held(all, access).filter(|number| all[*number].began_at == began_at) {
+                all[number].ended_at = Some((self.now)());
+            }
+            Ok(())
+        };
+        self.passes("ReleaseCheckpoint", access, release).await
+    }
+}

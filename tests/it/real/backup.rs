@@ -1,0 +1,175 @@
+//! A backup of a QuestDB under load, and what is in it after a restore.
+
+use std::time::{Duration, Instant};
+
+use freehold::api::backup::Consistency;
+use freehold::api::{Backup, BackupStatus};
+use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
+use kube::api::PostParams;
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::kit::objects::Told as _;
+use crate::kit::real::{LIMIT, RealEnv, on_real_machines, questdb};
+use crate::kit::wait::{seen, within};
+
+fn target(env: &RealEnv, database: &str, table: &'static str) -> Target {
+    let source = Source::Database {
+        client: env.client.clone(),
+        namespace: env.name.clone(),
+        name: database.to_owned(),
+    };
+    Target { dialect: Dialect::Questdb, source, table }
+}
+
+/// Waits until the Backup is complete.
+async fn complete(env: &RealEnv, name: &str) -> Backup {
+    within(LIMIT, &format!("Backup {name} being complete"), || async {
+        let backup = env.api::<Backup>().get(name).await.map_err(|error| error.to_string())?;
+        let condition = backup.condition("Complete");
+        seen((condition.0 == "True").then_some(backup), || format!("{condition:?}"))
+    })
+    .await
+}
+
+/// Waits until the snapshot has been requested, then until no release is owed; how long that took.
+async fn released(env: &RealEnv, name: &str) -> Duration {
+    let status = || async { env.api::<Backup>().get(name).await.unwrap().status.unwrap_or_default() };
+    let started = Instant::now();
+    let mut requested = None;
+    loop {
+        let status = status().await;
+        if status.creation.is_some() {
+            requested.get_or_insert_with(Instant::now);
+        }
+        if let Some(requested) = requested.filter(|_| status.checkpoint.is_none()) {
+            return requested.elapsed();
+        }
+        assert!(started.elapsed() < LIMIT, "{status:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// What was written and backed up, and what that cost.
+struct BackedUp {
+    /// By a writer that ended before.
+    before: Written,
+    /// By one that went on: acknowledged before the backup, and sent by the end.
+    meanwhile: Written,
+    /// The last Backup.
+    status: BackupStatus,
+    /// From the request of the snapshot to the release of the checkpoint.
+    held: Duration,
+    /// For how long the writer was not served at most.
+    gap: Duration,
+}
+
+/// How many rows a writer has written at least before a backup.
+const WRITTEN: u64 = 300;
+
+/// A table that is filled before the backup, and its rows.
+const FILLED: &str = "filled";
+const ROWS: u64 = 1_000_000;
+
+async fn has_written(writer: &Writer) {
+    within(LIMIT, "rows being acknowledged", || async {
+        let count = writer.written().acknowledged.len();
+        seen((count >= WRITTEN).then_some(()), || format!("{count}"))
+    })
+    .await;
+}
+
+/// Backs up `orders` twice at once; the status of the last Backup, and from the request of the first snapshot
+/// to the release of its checkpoint.
+async fn twice(env: &RealEnv) -> (BackupStatus, Duration) {
+    for name in ["first", "second"] {
+        let object = json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+            "metadata": {"namespace": env.name, "name": name}, "spec": {"databaseName": "orders"},
+        });
+        let backup = serde_json::from_value(object).unwrap();
+        env.api::<Backup>().create(&PostParams::default(), &backup).await.unwrap();
+    }
+    let held = released(env, "first").await;
+    complete(env, "first").await;
+    // The engine begins no second checkpoint before the first is released.
+    (complete(env, "second").await.status.unwrap(), held)
+}
+
+/// Writes to `orders`, and backs it up under load.
+async fn backed_up(env: &RealEnv) -> BackedUp {
+    let orders = target(env, "orders", "before");
+    let before = Writer::start(orders.clone(), PACE);
+    has_written(&before).await;
+    let before = before.stop().await;
+    orders.fill(FILLED, ROWS, LIMIT).await.unwrap();
+    // Both go on during the checkpoint and the snapshot; the second one creates a table.
+    let meanwhile = Writer::start(target(env, "orders", "meanwhile"), PACE);
+    has_written(&meanwhile).await;
+    // What is acknowledged by now is in both; what follows until the checkpoint may be.
+    let acknowledged = meanwhile.written().acknowledged;
+    let filling = orders.fill("filled_meanwhile", ROWS, LIMIT);
+    let (filled, (status, held)) = tokio::join!(filling, twice(env));
+    filled.unwrap();
+    meanwhile.is_served(LIMIT).await.unwrap();
+    let gap = meanwhile.observed().outage.map_or(Duration::ZERO, |gap| gap.length);
+    let meanwhile = Written { acknowledged, ..meanwhile.stop().await };
+    BackedUp { before, meanwhile, status, held, gap }
+}
+
+/// Everything that was acknowledged before the backup is in `copy`, and no table is suspended: one that is
+/// cannot be read back.
+async fn is_restored(env: &RealEnv, backup: &BackedUp, took: Duration) {
+    let BackedUp { before, meanwhile, status: _, held, gap } = backup;
+    let quiet = before.verify(&target(env, "copy", "before"), LIMIT).await.unwrap();
+    quiet.check().unwrap();
+    let loaded = meanwhile.verify(&target(env, "copy", "meanwhile"), LIMIT).await.unwrap();
+    loaded.check().unwrap();
+    assert_eq!(target(env, "copy", "before").count(FILLED, LIMIT).await.unwrap(), ROWS);
+    eprintln!(
+        "backup: from the request of the snapshot to the release {:.2} s; longest gap of the writer {:.2} s; \
+        of {} rows acknowledged by a writer that ended before, {} are there; of {} acknowledged before the \
+        backup by one that went on, and {} sent by its end, {} are there; restored and serving after {:.1} s",
+        held.as_secs_f64(),
+        gap.as_secs_f64(),
+        before.acknowledged.len(),
+        quiet.found.len(),
+        meanwhile.acknowledged.len(),
+        meanwhile.sent.len(),
+        loaded.found.len(),
+        took.as_secs_f64(),
+    );
+}
+
+#[test]
+fn rows_that_were_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
+    on_real_machines("backup", |mut env| async move {
+        env.env.start_operator();
+        env.create("orders", &questdb()).await;
+        env.serves("orders").await;
+        let backup = backed_up(&env).await;
+        assert_eq!(backup.status.consistency, Some(Consistency::EngineCheckpoint));
+        assert_eq!(backup.status.checkpoint, None, "the release is paid");
+        env.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.env.delete("orders").await;
+        env.is_gone("orders").await;
+
+        let mut spec = questdb();
+        spec["restore"] = json!({"backupName": "second"});
+        let began = Instant::now();
+        env.create("copy", &spec).await;
+        env.serves("copy").await;
+        is_restored(&env, &backup, began.elapsed()).await;
+        let root = "/var/lib/questdb";
+        let id = backup.status.snapshot_id.unwrap();
+        env.exec("copy", &format!("[ -e {root}/.restored-from-{id} ] && [ ! -e {root}/_restore ]")).unwrap();
+        // What is written now is not taken back by another start.
+        let after = Writer::start(target(&env, "copy", "after"), PACE);
+        after.is_served(LIMIT).await.unwrap();
+        let after = after.stop().await;
+        env.edit("copy", &json!({"config": {"cairo.max.uncommitted.rows": "1000"}})).await;
+        env.serves("copy").await;
+        after.verify(&target(&env, "copy", "after"), LIMIT).await.unwrap().check().unwrap();
+        env
+    });
+}

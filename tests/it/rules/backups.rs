@@ -1,0 +1,78 @@
+//! The rules of a Backup, and of a Database that begins with the data of one.
+
+use freehold::api::{Backup, Database};
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::{Value, json};
+
+use super::{NAMESPACE, RECORD, create, database, judge, update, with};
+use crate::kit::test_env::{control_plane, run};
+
+fn backup() -> Value {
+    json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"name": "rules-backup", "namespace": NAMESPACE}, "spec": {"databaseName": "orders"},
+    })
+}
+
+#[test]
+fn a_backup_and_a_restore_that_contradict_themselves_are_refused_with_the_field() {
+    let of_backup: [(Value, &[&str]); 6] = [
+        (json!({}), &[]),
+        (json!({"metadata": {"name": "a".repeat(200)}}), &[]),
+        (json!({"metadata": {"name": "a".repeat(201)}}), &["metadata.name", "at most 200"]),
+        (json!({"spec": {"databaseName": ""}}), &["spec.databaseName"]),
+        (json!({"spec": {"deletionPolicy": "Delete"}}), &[]),
+        (json!({"spec": {"deletionPolicy": "Keep"}}), &["spec.deletionPolicy"]),
+    ];
+    let of_database: [(Value, &[&str]); 6] = [
+        (json!({"restore": {"backupName": "nightly"}}), &[]),
+        (json!({"restore": {"snapshotID": "snap-1"}}), &[]),
+        (json!({"restore": {}}), &["spec.restore", "exactly one of"]),
+        (json!({"restore": {"backupName": "a", "snapshotID": "snap-1"}}), &["spec.restore", "exactly one"]),
+        (
+            json!({"restore": {"backupName": "a"}, "storage": {"adoptRetained": RECORD}}),
+            &["spec.restore excludes"],
+        ),
+        (
+            json!({"restore": {"backupName": "a"}, "adopt": {"statefulSetName": "pg", "claimName": "data-pg-0",
+                "serviceName": "pg", "volumeID": "vol-0123456789abcdef0",
+                "instanceID": "i-0123456789abcdef0"}}),
+            &["spec.restore excludes"],
+        ),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (changes, says) in of_backup {
+            let answer = create::<Backup>(&client, with(backup(), &changes)).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        for (changes, says) in of_database {
+            let object = with(database(), &json!({"spec": changes}));
+            let answer = create::<Database>(&client, object).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let backups = Api::<Backup>::namespaced(client.clone(), NAMESPACE);
+        let made = serde_json::from_value(backup()).unwrap();
+        backups.create(&PostParams::default(), &made).await.unwrap();
+        let other = json!({"spec": {"databaseName": "ledger"}});
+        let answer = update::<Backup>(&client, backup(), &other).await;
+        judge(&other, answer.as_ref(), &["spec.databaseName cannot change"], &mut failures);
+        let policy = json!({"spec": {"deletionPolicy": "Delete"}});
+        let answer = update::<Backup>(&client, backup(), &policy).await;
+        judge(&policy, answer.as_ref(), &[], &mut failures);
+
+        let whole = json!({"metadata": {"name": "rules-restored"}, "spec": {"restore": {"backupName": "a"}}});
+        let restored = with(database(), &whole);
+        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
+        let made = serde_json::from_value(restored.clone()).unwrap();
+        databases.create(&PostParams::default(), &made).await.unwrap();
+        for restore in [json!(null), json!({"backupName": "b"})] {
+            let changes = json!({"spec": {"restore": restore}});
+            let answer = update::<Database>(&client, restored.clone(), &changes).await;
+            judge(&changes, answer.as_ref(), &["spec.restore can be set only when"], &mut failures);
+        }
+        assert!(failures.is_empty(), "{failures:#?}");
+    });
+}
