@@ -1,5 +1,5 @@
-//! `freehold backups`: finds every backup again by the tags of its snapshot in EC2, also on a cluster that
-//! knows nothing of it, and prints the Database that restores each. Only reads.
+//! `freehold backups`: finds every backup, and every final snapshot, again by its tags in EC2, also on a
+//! cluster that knows nothing of it, and prints the Database that restores each. Only reads.
 
 use std::fmt::Write as _;
 
@@ -14,6 +14,7 @@ use crate::api::keys::{
     CLUSTER_ID_TAG, CONSISTENCY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAME_TAG,
     NAMESPACE_UID_TAG, UNVERIFIED,
 };
+use crate::cloud::identity::Kind;
 use crate::cloud::{Cloud, CloudError, Snapshot, SnapshotState, identity};
 use crate::command::text::columns;
 
@@ -77,8 +78,10 @@ pub enum BackupsError {
 struct Found {
     namespace: String,
     database: String,
-    /// The name of the Backup.
+    /// The name of the Backup, or of the Volume that it is the final snapshot of.
     backup: String,
+    /// It was taken before the volume was deleted.
+    is_final: bool,
     #[serde(rename = "snapshotID")]
     snapshot_id: String,
     taken_at: Option<String>,
@@ -100,7 +103,7 @@ pub async fn run(options: &Options, client: &Client, cloud: &dyn Cloud) -> Resul
     let namespaces = Api::<Namespace>::all(client.clone());
     let own = namespaces.get("kube-system").await?.uid().unwrap_or_default();
     let cluster_id = options.cluster_id.clone().unwrap_or_else(|| own.clone());
-    let snapshots = cloud.describe_snapshots(&identity::backup_tags(&cluster_id)).await?;
+    let snapshots = cloud.describe_snapshots(&identity::cluster_tags(&cluster_id)).await?;
     let namespace = options.namespace.clone().unwrap_or_else(|| client.default_namespace().to_owned());
     let namespace = (!options.all_namespaces).then_some(namespace);
     let mut found = Vec::new();
@@ -124,15 +127,23 @@ pub async fn run(options: &Options, client: &Client, cloud: &dyn Cloud) -> Resul
     })
 }
 
-/// What the tags say; `None` for a snapshot that names no Database.
+/// What the tags say; `None` for a snapshot that names no Database, or that was taken for something else.
 fn read(snapshot: &Snapshot) -> Option<Found> {
     let tag = |key: &str| snapshot.tags.get(key).cloned();
+    let is_of = |kind| identity::owner_uid(kind, &snapshot.tags).is_some();
+    let is_final = is_of(Kind::Snapshot);
+    if !is_final && !is_of(Kind::Backup) {
+        return None;
+    }
     let of = tag(DATABASE_TAG)?;
     let (namespace, database) = of.split_once('/')?;
     let consistency = tag(CONSISTENCY_TAG).unwrap_or_else(|| UNVERIFIED.to_owned());
     let hindrance = match snapshot.state {
         SnapshotState::Pending => Some("it is not complete yet"),
         SnapshotState::Error => Some("EC2 could not complete it"),
+        SnapshotState::Completed if !snapshot.tags.contains_key(ENGINE_TAG) => {
+            Some("its tags do not say which engine wrote the data")
+        }
         SnapshotState::Completed if consistency == UNVERIFIED => {
             Some("it may have begun without its engine's checkpoint")
         }
@@ -142,6 +153,7 @@ fn read(snapshot: &Snapshot) -> Option<Found> {
         namespace: namespace.to_owned(),
         database: database.to_owned(),
         backup: tag(NAME_TAG).unwrap_or_default(),
+        is_final,
         snapshot_id: snapshot.id.0.clone(),
         taken_at: snapshot.started_at.map(|at| at.to_string()),
         size: snapshot.size,
@@ -186,7 +198,8 @@ fn manifests(found: &[Found]) -> Result<String, BackupsError> {
     let mut text = String::new();
     for one in found {
         let taken_at = one.taken_at.as_deref().unwrap_or("an unknown time");
-        let _ = writeln!(text, "---\n# Backup {} of {taken_at}, {}", one.backup, one.consistency);
+        let what = if one.is_final { "Final snapshot of Volume" } else { "Backup" };
+        let _ = writeln!(text, "---\n# {what} {} of {taken_at}, {}", one.backup, one.consistency);
         if let Some(hindrance) = one.hindrance {
             let _ = writeln!(text, "# Snapshot {} cannot be restored: {hindrance}.", one.snapshot_id);
             continue;
@@ -243,7 +256,7 @@ fn table(found: &[Found], namespace: Option<&str>) -> String {
         [
             one.namespace.clone(),
             one.database.clone(),
-            one.backup.clone(),
+            if one.is_final { format!("{} (final)", one.backup) } else { one.backup.clone() },
             one.snapshot_id.clone(),
             one.taken_at.clone().unwrap_or_else(dash),
             one.size.map_or_else(dash, |size| format!("{size}Gi")),
@@ -273,11 +286,14 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
+    use crate::api::keys::{BACKUP_UID_TAG, PURPOSE_BACKUP, PURPOSE_FINAL, PURPOSE_TAG, VOLUME_UID_TAG};
     use crate::api::{SnapshotId, VolumeId};
 
     fn snapshot(state: SnapshotState, consistency: &str) -> Snapshot {
         let tags = [
             (NAME_TAG, "nightly"),
+            (PURPOSE_TAG, PURPOSE_BACKUP),
+            (BACKUP_UID_TAG, "backup-uid"),
             (CLUSTER_ID_TAG, "former"),
             (NAMESPACE_UID_TAG, "former-uid"),
             (DATABASE_TAG, "team-a/orders"),
@@ -331,6 +347,21 @@ mod tests {
         assert!(
             read(&Snapshot { tags: BTreeMap::new(), ..snapshot(SnapshotState::Completed, "") }).is_none()
         );
+    }
+
+    #[test]
+    fn a_final_snapshot_is_a_backup_too_if_its_tags_say_what_is_in_it() {
+        let mut last = snapshot(SnapshotState::Completed, "CrashConsistent");
+        last.tags.remove(BACKUP_UID_TAG);
+        assert_eq!(read(&last), None, "whose it is, is not known");
+        last.tags.insert(PURPOSE_TAG.to_owned(), PURPOSE_FINAL.to_owned());
+        last.tags.insert(VOLUME_UID_TAG.to_owned(), "volume-uid".to_owned());
+        let text = manifests(&[read(&last).unwrap()]).unwrap();
+        assert!(text.contains("Final snapshot of Volume nightly") && text.contains("snap-1"), "{text}");
+        assert!(table(&[read(&last).unwrap()], None).contains("nightly (final)"));
+        last.tags.remove(ENGINE_TAG);
+        let hindrance = read(&last).unwrap().hindrance.unwrap();
+        assert!(hindrance.contains("which engine"), "{hindrance}");
     }
 
     #[test]

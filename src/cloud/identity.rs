@@ -143,13 +143,6 @@ pub fn owner_tags(cluster_id: &str, kind: Kind, uid: &str) -> BTreeMap<String, S
     tags
 }
 
-/// The tags that the snapshot of every `Backup` of this cluster carries.
-pub fn backup_tags(cluster_id: &str) -> BTreeMap<String, String> {
-    let mut tags = cluster_tags(cluster_id);
-    tags.insert(PURPOSE_TAG.to_owned(), PURPOSE_BACKUP.to_owned());
-    tags
-}
-
 /// The UID of the owner that a resource of this kind names in its tags. A root disk names its Node, so it
 /// belongs to no `Volume`.
 pub fn owner_uid(kind: Kind, tags: &BTreeMap<String, String>) -> Option<&str> {

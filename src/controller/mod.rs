@@ -4,6 +4,7 @@ pub mod backup;
 pub mod blocker;
 pub mod call_blocked;
 pub mod conditions;
+pub mod contents;
 pub mod creation;
 pub mod database;
 pub mod memory;

@@ -1,5 +1,7 @@
 //! Backups and restores with the shipped binary: on virtual machines, where no engine runs.
 
+mod pages;
+
 use clap::Parser;
 use freehold::api::backup::Consistency;
 use freehold::api::{Backup, Database};
@@ -127,6 +129,34 @@ fn a_paused_questdb_is_backed_up_without_its_engine_and_the_snapshot_goes_with_t
         env.ec2().call("a-person", &parameters).unwrap();
         let backup = is(&env, "second", "SnapshotMissing").await;
         assert_eq!(backup.condition("Complete").0, "True", "this is final");
+        env.close().await;
+    });
+}
+
+#[test]
+fn the_final_snapshot_of_a_deleted_database_is_restored_in_another_of_its_namespace() {
+    run(async {
+        let mut env = TestEnv::start("backup-final").await;
+        let policy = json!({"engine": postgresql()["engine"], "deletionPolicy": "Snapshot"});
+        env.create("orders", &policy).await;
+        env.ready("orders").await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        let last = env.ec2().snapshots().remove(0);
+        let restore = json!({"snapshotID": last.id});
+        env.create(
+            "older",
+            &json!({"engine": {"type": "postgresql", "version": "16.10"}, "restore": restore}),
+        )
+        .await;
+        let why = env.until_condition("older", "Stalled", "True", "RestoreRefused").await;
+        assert!(why.contains("written by version 17.6"), "{why}");
+        env.delete("older").await;
+        env.gone("older").await;
+        env.create("copy", &restored(&restore)).await;
+        let copy = env.ready("copy").await.status.unwrap().restored.unwrap();
+        assert_eq!((copy.snapshot_id.0, copy.consistency), (last.id.clone(), Consistency::CrashConsistent));
+        assert_eq!(env.data_volumes().remove(0).snapshot_id, Some(last.id));
         env.close().await;
     });
 }

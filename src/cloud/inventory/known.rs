@@ -19,6 +19,8 @@ pub(super) struct Known {
     pub volumes: Volumes,
     pub snapshots: Store<Snapshot>,
     pub backups: Store<BackupSnapshot>,
+    /// Final snapshots, as the last full sync of Backups' snapshots showed them.
+    pub finals: Vec<Snapshot>,
 }
 
 /// What is known of instances.

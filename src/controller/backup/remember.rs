@@ -32,9 +32,15 @@ pub(super) fn remember(plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
     ctx.inventory.set_interest(Kind::Backup, &uid, interest);
     let named = status.snapshot_id.as_ref().filter(|_| status.deleted_at.is_none() && !plan.is_missing);
     ctx.inventory.set_named(Kind::Backup, &uid, named.map(|id| id.0.as_str()));
-    if backup.is_over() || plan.verdict.is_some() {
+    if ends_turn(backup, plan) {
         ctx.backup_turns.end(&uid);
     }
+}
+
+/// Whether another Backup of the Database may begin: this one has come to its end, or lets that one go first
+/// since its checkpoint was released in vain.
+pub(super) fn ends_turn(backup: &Backup, plan: &Plan) -> bool {
+    backup.is_over() || plan.verdict.is_some() || matches!(plan.waiting, Some(BackupWait::Other(_)))
 }
 
 /// The Backup is gone.

@@ -15,7 +15,7 @@ pub const OTHER_CLUSTER: &str = "7e0c6c1b-98a4-4b0c-8a42-0f7c3f1d2b6e";
 
 /// A call: its action and parameters. `{i:ours}`, `{vol:other}`, `{snap:none}` … in the values are the ids of
 /// what has our cluster's tag, another's, or no tag; `allowed` is what may be adopted, and `adopted` was;
-/// `backup` is a snapshot of a Backup.
+/// `backup` is a snapshot of a Backup, `final` a final one.
 pub type Call = Vec<(String, String)>;
 
 pub struct Account {
@@ -54,6 +54,7 @@ impl Account {
         let adopt = ("freehold.dev/adopt", allowed.as_str());
         let other = format!("{OTHER_CLUSTER}/team-a/orders");
         let backup = ("freehold.dev/purpose", "backup");
+        let at_last = ("freehold.dev/purpose", "final");
         for (whose, tags) in [
             ("ours", &[id(CLUSTER)][..]),
             ("other", &[id(OTHER_CLUSTER)]),
@@ -64,6 +65,7 @@ impl Account {
             ("adopted elsewhere", &[adopt, id(OTHER_CLUSTER)]),
             ("backup", &[backup, id(CLUSTER)]),
             ("backup elsewhere", &[backup, id(OTHER_CLUSTER)]),
+            ("final", &[at_last, id(CLUSTER)]),
         ] {
             account.furnish(region, whose, tags);
         }

@@ -29,7 +29,7 @@ const CONSISTENCY: &str = "freehold.dev/consistency";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 99] = [
+pub static CALLS: [Row; 102] = [
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -109,6 +109,7 @@ pub static CALLS: [Row; 99] = [
     row("CreateVolume from a snapshot of ours", || volume(&[("SnapshotId", "{snap:ours}")])),
     row("CreateVolume from a snapshot of another cluster", || volume(&[("SnapshotId", "{snap:other}")])),
     row("CreateVolume from a backup", || volume(&[("SnapshotId", "{snap:backup}")])),
+    row("CreateVolume from a final snapshot", || volume(&[("SnapshotId", "{snap:final}")])),
     row("CreateVolume from a backup of another cluster", || {
         volume(&[("SnapshotId", "{snap:backup elsewhere}")])
     }),
@@ -131,6 +132,7 @@ pub static CALLS: [Row; 99] = [
     row("DeleteSnapshot, of a Backup of another cluster", || {
         on("DeleteSnapshot", "SnapshotId", "{snap:backup elsewhere}")
     }),
+    row("DeleteSnapshot, a final one", || on("DeleteSnapshot", "SnapshotId", "{snap:final}")),
     row("DeleteSnapshot, ours", || on("DeleteSnapshot", "SnapshotId", "{snap:ours}")),
     // Tags.
     row("CreateTags, as adoption does", || adopt("{vol:ours}", &[])),
@@ -148,6 +150,7 @@ pub static CALLS: [Row; 99] = [
     row("CreateTags, as on a backup on another snapshot", || {
         tag("{snap:ours}", CONSISTENCY, "EngineCheckpoint")
     }),
+    row("CreateTags, on a final snapshot", || tag("{snap:final}", CONSISTENCY, "EngineCheckpoint")),
     row("CreateTags, another key on a backup", || tag("{snap:backup}", "team", "a")),
     row("CreateTags, an instance that may be adopted", || take("{i:allowed}", &[])),
     row("CreateTags, a volume that may be adopted", || take("{vol:allowed}", &[])),

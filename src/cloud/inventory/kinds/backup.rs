@@ -1,5 +1,6 @@
-//! Snapshots of Backups: listed by tag, often while a pass awaits one, and else as rarely as volumes, so that
-//! one that is deleted outside Freehold is noticed.
+//! Snapshots of Backups: listed by cluster tag, often while a pass awaits one, and else as rarely as volumes,
+//! so that one that is deleted outside Freehold is noticed. Final snapshots are kept beside them, for
+//! restores.
 
 use super::synced::Synced;
 
@@ -27,19 +28,25 @@ impl Inventory {
         }
     }
 
-    /// The snapshot of this id, if the last full sync showed it as that of a Backup, whichever.
-    pub fn backup_snapshot(&self, id: &SnapshotId) -> Option<Snapshot> {
+    /// The snapshot of this id, if the last full sync showed it as that of a Backup, whichever, or as a final
+    /// one.
+    pub fn restorable(&self, id: &SnapshotId) -> Option<Snapshot> {
         let state = self.lock();
-        state.known.backups.values().find(|backup| backup.0.id == *id).map(|backup| backup.0.clone())
+        let backups = state.known.backups.values().map(|backup| &backup.0);
+        backups.chain(&state.known.finals).find(|snapshot| snapshot.id == *id).cloned()
     }
 }
 
 async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let started = inventory.begin(Kind::Backup, Call::DescribeSnapshots).await;
-    let tags = identity::backup_tags(&inventory.cluster_id);
+    let tags = identity::cluster_tags(&inventory.cluster_id);
     let snapshots = inventory.cloud.describe_snapshots(&tags).await?;
-    let snapshots: Vec<BackupSnapshot> = snapshots.into_iter().map(BackupSnapshot).collect();
+    let is_of = |kind: Kind, snapshot: &Snapshot| identity::owner_uid(kind, &snapshot.tags).is_some();
+    let (backups, others): (Vec<_>, Vec<_>) =
+        snapshots.into_iter().partition(|snapshot| is_of(Kind::Backup, snapshot));
+    let snapshots: Vec<BackupSnapshot> = backups.into_iter().map(BackupSnapshot).collect();
     let mut state = inventory.lock();
+    state.known.finals = others.into_iter().filter(|snapshot| is_of(Kind::Snapshot, snapshot)).collect();
     let (coverage, _) = state.known.backups.coverage(&snapshots);
     let woken = state.known.backups.apply_full_sync(started, snapshots, !coverage.is_suspect());
     state.wake(Kind::Backup, woken);

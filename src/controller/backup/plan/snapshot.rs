@@ -12,22 +12,18 @@ use super::facts::{blocked, owner_of, proven_absent};
 use crate::api::backup::{BackupFault, BackupSource, Consistency, SnapshotCreation};
 use crate::api::creation::Attempt;
 use crate::api::database::{Database, EngineType};
-use crate::api::keys::{
-    CONSISTENCY_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG, UNVERIFIED,
-};
+use crate::api::keys::{CONSISTENCY_TAG, UNVERIFIED};
 use crate::api::{BackupStatus, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::identity;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::backup::observe::{EnginePod, Observed};
 use crate::controller::backup::wait::BackupWait;
+use crate::controller::contents::Contents;
 use crate::controller::creation::judge::Facts;
 use crate::controller::creation::next::{Next, next};
 use crate::engine;
 use crate::time::whole_second;
-
-/// The longest value of a tag (EC2 user guide, "Tag restrictions").
-const LONGEST_TAG: usize = 256;
 
 /// No snapshot is known yet.
 pub(super) fn unidentified(observed: &Observed, status: &BackupStatus, now: Timestamp) -> Plan {
@@ -95,8 +91,10 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
     let kind = database.spec.engine.kind;
     let is_engine_running = matches!(observed.pod, EnginePod::Running { .. });
     let is_unused = ebs.state == VolumeState::Available && ebs.attachments.is_empty();
-    // Nothing writes to a volume that is attached to nothing.
-    let with_checkpoint = engine::checkpoint::is_needed(kind) && (is_engine_running || !is_unused);
+    // Nothing writes to a volume that is attached to nothing, and what an engine is to recover from at its
+    // first start is not consistent before that.
+    let is_at_rest = is_unused && !is_engine_running && !Contents::is_unrecovered(database);
+    let with_checkpoint = engine::checkpoint::is_needed(kind) && !is_at_rest;
     if with_checkpoint && let Some(plan) = checkpoint::begin(observed, status, now) {
         return plan;
     }
@@ -153,15 +151,14 @@ fn tags(
         EngineType::Custom => source.image.clone(),
     };
     let consistency = if with_checkpoint { UNVERIFIED } else { Consistency::CrashConsistent.as_str() };
-    let own = [
-        (ENGINE_TAG, Some(source.engine.as_str().to_owned())),
-        (ENGINE_VERSION_TAG, version.filter(|version| version.len() <= LONGEST_TAG)),
-        (FILE_SYSTEM_TAG, Some(source.file_system.clone())),
-        (NAMESPACE_UID_TAG, observed.namespace_uid.clone()),
-        (CONSISTENCY_TAG, Some(consistency.to_owned())),
-    ];
+    let contents = Contents {
+        engine: source.engine,
+        version,
+        file_system: source.file_system.clone(),
+        namespace_uid: observed.namespace_uid.clone(),
+    };
     let mut tags = identity::tags(&owner, attempt, &BTreeMap::new());
-    tags.extend(own.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+    tags.extend(contents.tags(consistency));
     tags
 }
 

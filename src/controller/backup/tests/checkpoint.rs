@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::controller::backup::observe::first;
+use crate::controller::backup::remember::ends_turn;
 
 fn begins() -> Vec<Action> {
     vec![Action::Checkpoint { pod_uid: "pod-uid".to_owned(), engine_time: at(9) }]
@@ -274,6 +275,22 @@ fn what_was_snapshot_without_its_checkpoint_is_no_backup() {
     });
     let fails = Some(Verdict::Failed(BackupFault::CheckpointLost));
     hold(vec![("complete, and never seen to be consistent", lost, now(), Vec::new(), "", fails)]);
+}
+
+#[test]
+fn who_lets_another_go_first_has_the_turn_no_more() {
+    let ends = |observed: &Observed| ends_turn(&observed.backup, &plan(observed, now()));
+    let in_vain = |it: &mut Observed| {
+        status(it).released_in_vain_at = Some(Time(at(0)));
+        it.first = Some("older".to_owned());
+    };
+    assert!(
+        ends(&with(world(), in_vain)),
+        "the older one waits for the turn, and this one for the older one"
+    );
+    assert!(!ends(&world()) && !ends(&held()));
+    let over = with(world(), |it| status(it).completed_at = Some(Time(at(9))));
+    assert!(ends(&over));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The snapshot: requested once for each attempt, looked up, tagged, and complete only when it is certain.
 
 use super::*;
+use crate::api::database::Restored;
 
 /// What an engine that needs no checkpoint is.
 fn postgresql(it: &mut Observed) {
@@ -40,6 +41,32 @@ fn without_an_engine_that_writes_no_checkpoint_is_requested() {
     hold(vec![
         ("paused", with(world(), unused), now(), creates(1, 10, false), "Requesting", None),
         ("an old view of EC2", still_runs, now(), begins, "BeginningCheckpoint", None),
+    ]);
+}
+
+/// The Database began with the data of a backup, and its engine has or has not recovered from it.
+fn restored(has_served: bool) -> Observed {
+    with(world(), |it| {
+        it.pod = EnginePod::Absent;
+        it.engine = EngineView::NotRead;
+        it.volumes.volumes[0].state = VolumeState::Available;
+        let status = it.database.as_mut().unwrap().status.as_mut().unwrap();
+        status.restored = Some(Restored {
+            snapshot_id: snap("snap-0"),
+            taken_at: None,
+            consistency: Consistency::EngineCheckpoint,
+            engine_version: None,
+        });
+        status.first_ready_at = has_served.then(|| Time(at(0)));
+    })
+}
+
+#[test]
+fn what_its_engine_has_not_recovered_from_yet_is_not_snapshot() {
+    let creates = creates(1, 10, false);
+    hold(vec![
+        ("paused before its first start", restored(false), now(), Vec::new(), "EngineNotReady", None),
+        ("paused after it", restored(true), now(), creates, "Requesting", None),
     ]);
 }
 

@@ -22,7 +22,7 @@ pub enum RestoreView {
     Incomplete(String),
     /// EC2 was not listed yet.
     NotListedYet,
-    /// EC2 lists no such snapshot of a Backup.
+    /// EC2 lists no such snapshot of a Backup, and no such final one.
     NotShown(SnapshotId),
     /// EC2 shows it.
     Shown(Box<Snapshot>),
@@ -49,7 +49,7 @@ pub(super) async fn observe(
     if ctx.inventory.last_complete(Kind::Backup).is_none() {
         return Ok(RestoreView::NotListedYet);
     }
-    let shown = ctx.inventory.backup_snapshot(&id);
+    let shown = ctx.inventory.restorable(&id);
     Ok(shown.map_or(RestoreView::NotShown(id), |snapshot| RestoreView::Shown(Box::new(snapshot))))
 }
 

@@ -100,9 +100,10 @@ async fn one(
         }
         Action::ReleaseRecord(record) => objects::release(&records, record).await?,
         Action::MarkRetained(record) => objects::mark_retained(&records, record).await?,
-        Action::Snapshot(volume, attempt) => {
+        Action::Snapshot(volume, attempt, contents) => {
             let owner = Owner { kind: Kind::Snapshot, ..owner_of(&acted.object, &ctx.cluster_id) };
-            let tags = identity::tags(&owner, attempt.number, &BTreeMap::new());
+            let mut tags = identity::tags(&owner, attempt.number, &BTreeMap::new());
+            tags.extend(contents.clone());
             creation::act::begin(&CreateSnapshot { volume, attempt, tags }, acted, ctx, events).await?;
         }
         Action::RecordSnapshot(id) => {

@@ -149,8 +149,8 @@ pub enum Action {
     DeleteClaim(Box<PersistentVolumeClaim>),
     /// Mark the PersistentVolume as the record of what was kept.
     MarkRetained(Box<PersistentVolume>),
-    /// Intent, CreateSnapshot, id: one compound action.
-    Snapshot(VolumeId, Attempt),
+    /// Intent, CreateSnapshot with these tags of what is in the snapshot, id: one compound action.
+    Snapshot(VolumeId, Attempt, BTreeMap<String, String>),
     /// Record the final snapshot that a look-up found.
     RecordSnapshot(SnapshotId),
     /// DeleteVolume.

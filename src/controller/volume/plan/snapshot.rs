@@ -1,15 +1,19 @@
 //! The plan of the final snapshot of a Volume that is deleted under the policy Snapshot. Pure.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::action::{Action, Plan, Stage, VolumeInterest};
 use super::facts::blocked;
 use crate::api::VolumeStatus;
+use crate::api::backup::Consistency;
 use crate::api::creation::Attempt;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
+use crate::controller::contents::Contents;
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::creation::next::{Next, next};
 use crate::controller::volume::observe::Observed;
@@ -87,9 +91,24 @@ fn proven_absent(observed: &Observed, attempt: &Attempt) -> Option<AbsenceProven
 fn take_snapshot(observed: &Observed, volume: &EbsVolume, attempt: i32, now: Timestamp) -> Plan {
     blocked(observed, Call::CreateSnapshot, Stage::Created, now).unwrap_or_else(|| {
         let attempt = Attempt::new(attempt, Time(whole_second(now)));
-        let actions = vec![Action::Snapshot(volume.id.clone(), attempt)];
+        let actions = vec![Action::Snapshot(volume.id.clone(), attempt, contents(observed))];
         Plan { actions, ..waits_for(SnapshotWait::Requesting(volume.id.clone())) }
     })
+}
+
+/// What is in the final snapshot, as far as the Database says it: its engine has ended, or was never started
+/// on the data of a checkpoint.
+fn contents(observed: &Observed) -> BTreeMap<String, String> {
+    let of = |database| {
+        let consistency = if Contents::is_unrecovered(database) {
+            Consistency::EngineCheckpoint
+        } else {
+            Consistency::CrashConsistent
+        };
+        let file_system = observed.volume.spec.file_system;
+        Contents::of(database, file_system, observed.namespace_uid.clone()).tags(consistency.as_str())
+    };
+    observed.owner.as_ref().map(of).unwrap_or_default()
 }
 
 fn after_snapshot(volume: &EbsVolume, snapshot: &Snapshot) -> Option<Plan> {

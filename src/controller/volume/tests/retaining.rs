@@ -210,7 +210,7 @@ fn a_volume_is_retained_whatever_its_policy_while_kubernetes_takes_its_owner_off
 }
 
 /// The Database that owns the Volume, with this policy.
-fn owner(policy: &str, deleting: bool) -> crate::api::Database {
+pub(super) fn owner(policy: &str, deleting: bool) -> crate::api::Database {
     let mut metadata = serde_json::json!({"name": "orders", "namespace": "team-a", "uid": "database-uid",
     "finalizers": [FINALIZER]});
     if deleting {

@@ -1,5 +1,6 @@
 //! Deletion under the policy Snapshot: detached, announced, completed, and only then deleted.
 
+use super::retaining::owner;
 use super::*;
 use crate::cloud::{Modification, ModificationState};
 
@@ -37,7 +38,7 @@ fn awaits() -> Row {
 }
 
 fn takes(attempt: i32, when: Timestamp) -> Row {
-    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)));
+    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)), BTreeMap::new());
     acts(Stage::Created, vec![action], Reason::AwaitingSnapshot).pending()
 }
 
@@ -71,6 +72,41 @@ fn the_final_snapshot_is_taken_of_a_detached_volume() {
             takes(1, at(305)),
         ),
     ]);
+}
+
+#[test]
+fn the_final_snapshot_is_tagged_with_what_a_restore_must_know() {
+    let observed = leaves(|it| {
+        it.owner = Some(owner("Snapshot", true));
+        it.volume.spec.deletion_decided = true;
+        it.namespace_uid = Some("uid-of-namespace".into());
+    });
+    let planned = plan(&observed, now());
+    let [Action::Snapshot(_, _, contents)] = planned.actions.as_slice() else { panic!("{planned:?}") };
+    let tag = |key: &str| contents[&format!("freehold.dev/{key}")].as_str();
+    assert_eq!((tag("engine"), tag("engine-version"), tag("file-system")), ("questdb", "9.3.4", "xfs"));
+    assert_eq!((tag("namespace-uid"), tag("consistency")), ("uid-of-namespace", "CrashConsistent"));
+    assert_eq!(contents.len(), 5);
+}
+
+#[test]
+fn the_final_snapshot_of_data_that_its_engine_has_not_recovered_from_is_still_one_of_the_checkpoint() {
+    let mut database = owner("Snapshot", true);
+    let restored = serde_json::json!({"snapshotID": "snap-0", "consistency": "EngineCheckpoint"});
+    database.status =
+        serde_json::from_value(serde_json::json!({"conditions": [], "restored": restored})).unwrap();
+    let of = |database: crate::api::Database| {
+        let observed = leaves(|it| {
+            it.owner = Some(database);
+            it.volume.spec.deletion_decided = true;
+        });
+        let planned = plan(&observed, now());
+        let [Action::Snapshot(_, _, contents)] = planned.actions.as_slice() else { panic!("{planned:?}") };
+        contents["freehold.dev/consistency"].clone()
+    };
+    assert_eq!(of(database.clone()), "EngineCheckpoint");
+    database.status.as_mut().unwrap().first_ready_at = Some(Time(at(0)));
+    assert_eq!(of(database), "CrashConsistent");
 }
 
 #[test]

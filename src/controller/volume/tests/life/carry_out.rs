@@ -39,7 +39,7 @@ impl Life {
                 }
             }
             Action::MarkRetained(record) => self.record = Some(record.as_ref().clone()),
-            Action::Snapshot(id, attempt) => return self.snapshot(id, attempt),
+            Action::Snapshot(id, attempt, _) => return self.snapshot(id, attempt),
             Action::RecordSnapshot(id) => {
                 if let Some(snapshot) = &mut self.status().final_snapshot {
                     snapshot.snapshot_id = Some(id.clone());
