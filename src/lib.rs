@@ -13,7 +13,7 @@
 //! * [`cloud`]: EC2; the only place that names the AWS SDK; knows `api`.
 //! * [`cluster`]: the API server: apply, finalizer, events; knows `api`.
 //! * [`engine`]: what a database engine needs; knows `api`.
-//! * [`controller`]: the five controllers; knows all four.
+//! * [`controller`]: the six controllers; knows all of these.
 //! * [`leadership`]: which operator acts; [`term`]: until when it may write.
 //! * [`adopt`], [`backups`], [`orphans`], [`release`], [`retained`]: commands for people; [`command`] is
 //!   what they have in common.

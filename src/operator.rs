@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::DEDICATED_LABEL;
-use crate::api::{Backup, Database, Node, NodeClass, Volume};
+use crate::api::{Backup, BackupSchedule, Database, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
@@ -32,7 +32,7 @@ use crate::controller::pass::context::Context;
 use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
 use crate::controller::pass::settling::Settling;
-use crate::controller::{backup, database, node, node_class, unclaimed, volume};
+use crate::controller::{backup, backup_schedule, database, node, node_class, unclaimed, volume};
 use crate::engine::client::PgWire;
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
@@ -259,6 +259,8 @@ fn spawn_of(
     let claims = api::<PersistentVolumeClaim>(client, scope);
     tasks.spawn(volume::run(Arc::clone(ctx), volumes, claims, concurrency, stop.clone()));
     tasks.spawn(backup::run(Arc::clone(ctx), api::<Backup>(client, scope), concurrency, stop.clone()));
+    let scheduled = backup_schedule::Apis { schedules: api(client, scope), backups: api(client, scope) };
+    tasks.spawn(backup_schedule::run(Arc::clone(ctx), scheduled, concurrency, stop.clone()));
     let watched = database::Apis {
         databases: api(client, scope),
         copied: database::copies::CopiedApis {
@@ -360,6 +362,7 @@ async fn installed(client: &Client) -> Result<(), OperatorError> {
         Volume::crd_name(),
         NodeClass::crd_name(),
         Backup::crd_name(),
+        BackupSchedule::crd_name(),
     ];
     for name in names {
         if definitions.get_opt(name).await?.is_none() {

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, EnumString, IntoStaticStr};
 
+use super::condition::ConditionType;
 use super::creation::Attempt;
 use super::database::EngineType;
 use super::ids::{SnapshotId, VolumeId};
@@ -142,6 +143,15 @@ impl Backup {
     /// Whether it has come to its end, good or bad, and owes the engine no release.
     pub fn is_over(&self) -> bool {
         self.status.as_ref().is_some_and(|status| status.is_final() && status.checkpoint.is_none())
+    }
+
+    /// Whether it is complete, and EC2 was not seen without its snapshot.
+    pub fn can_be_restored(&self) -> bool {
+        let is_missing = self
+            .conditions()
+            .iter()
+            .any(|it| it.type_ == ConditionType::SnapshotMissing.as_str() && it.status == "True");
+        self.status.as_ref().is_some_and(|status| status.completed_at.is_some()) && !is_missing
     }
 
     /// Whether anything was requested of the engine or of EC2 for it.

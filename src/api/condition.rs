@@ -106,6 +106,8 @@ pub enum Reason {
     DeletionProtected,
     /// The database is paused (`spec.running: false`).
     Paused,
+    /// The BackupSchedule is suspended (`spec.suspend: true`).
+    Suspended,
     /// The spec contradicts itself or requests something impossible.
     InvalidSpec,
     /// An object of a derived name is a foreign object (Freehold does not own it): it is neither adopted nor
@@ -227,12 +229,14 @@ pub enum Reason {
     VolumeLost,
     /// A snapshot is awaited.
     AwaitingSnapshot,
-    /// The Database of the Backup does not exist.
+    /// The Database of the Backup or BackupSchedule does not exist.
     AwaitingDatabase,
     /// Another Backup of the same Database goes first.
     AwaitingBackup,
     /// The engine's checkpoint is awaited, or its release; the message says what hinders it.
     AwaitingCheckpoint,
+    /// The newest Backup of the BackupSchedule failed.
+    BackupFailed,
     /// EC2 could not complete the snapshot.
     SnapshotFailed,
     /// The engine did not hold its checkpoint until the snapshot had started, so the snapshot is not used.

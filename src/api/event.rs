@@ -8,10 +8,16 @@ use strum::{EnumIter, EnumMessage, IntoStaticStr};
 pub enum EventReason {
     /// Backup: it is complete.
     BackupCompleted,
+    /// BackupSchedule: a Backup that its retention does not keep is deleted with its snapshot.
+    BackupExpired,
     /// Backup: there will be none; the note says why.
     BackupFailed,
     /// Backup: EC2 refused the snapshot; the note has its message.
     BackupRefused,
+    /// BackupSchedule: a time has come, and its Backup is created.
+    BackupScheduled,
+    /// BackupSchedule: a time has come, and no Backup is created; the note says why.
+    BackupSkipped,
     /// Backup: EC2 has started the snapshot.
     BackupStarted,
     /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.

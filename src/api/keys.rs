@@ -42,6 +42,10 @@ pub const MANAGED_BY_FREEHOLD: &str = "freehold";
 /// a Database.
 pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 
+/// Label: the name of the BackupSchedule that created a Backup. Written with its creation. A person who
+/// removes it keeps the Backup for ever: no retention deletes it.
+pub const BACKUP_SCHEDULE_LABEL: &str = "freehold.dev/backup-schedule";
+
 // ---- Labels and taints of core Nodes ----
 
 /// Label: `true` on the `v1/Node` of a dedicated machine. Written by its kubelet at registration, as the

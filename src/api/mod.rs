@@ -2,6 +2,7 @@
 //! cloud, no clock.
 
 pub mod backup;
+pub mod backup_schedule;
 pub mod condition;
 pub mod creation;
 pub mod database;
@@ -24,6 +25,7 @@ pub mod size;
 pub mod volume;
 
 pub use backup::{Backup, BackupSpec, BackupStatus};
+pub use backup_schedule::{BackupSchedule, BackupScheduleSpec, BackupScheduleStatus};
 pub use condition::{ConditionType, Reason};
 pub use database::{Database, DatabaseSpec, DatabaseStatus, DeletionPolicy};
 pub use event::EventReason;

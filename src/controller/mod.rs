@@ -1,6 +1,7 @@
-//! The five controllers, each of the same five steps: observe, plan, act, status, remember.
+//! The six controllers, each of the same five steps: observe, plan, act, status, remember.
 
 pub mod backup;
+pub mod backup_schedule;
 pub mod blocker;
 pub mod call_blocked;
 pub mod conditions;

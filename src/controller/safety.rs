@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use super::blocker::{Blocker, DuplicateKept};
 use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::api::{ConditionType, InstanceId, Node, Reason, VolumeId};
+use crate::api::{Backup, ConditionType, InstanceId, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot, VolumeState};
 use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
@@ -332,6 +332,18 @@ fn fenced(node: &Node) -> Result<(), Blocker> {
     let reason = fenced.and_then(|fenced| Reason::named(&fenced.reason)).unwrap_or(Reason::InstanceLost);
     let message = fenced.map(|fenced| fenced.message.clone());
     Err(Blocker::NotFenced { node: node.name_any(), reason, message })
+}
+
+/// Whether a Backup may be deleted with its snapshot because it is old: never the newest one of its Database
+/// that can be restored. `all`: those that are kept for the same reason.
+pub fn may_expire(backup: &Backup, all: &[&Backup]) -> bool {
+    let of = |it: &Backup| {
+        let status = it.status.as_ref()?;
+        Some((status.source.as_ref()?.database_uid.clone(), status.started_at.as_ref()?.0))
+    };
+    let Some((database, started_at)) = of(backup) else { return false };
+    let is_newer = |(of_database, at): (String, Timestamp)| of_database == database && at > started_at;
+    all.iter().any(|other| other.can_be_restored() && of(other).is_some_and(is_newer))
 }
 
 /// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has

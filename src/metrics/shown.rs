@@ -10,7 +10,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{registered, registered_in_bytes, registered_in_seconds};
-use crate::api::{Backup, ConditionType, Database, Reason, Volume};
+use crate::api::{Backup, BackupSchedule, ConditionType, Database, Reason, Volume};
 
 /// The series that are written anew at each reading: a condition that has passed, or an object that is gone,
 /// leaves none.
@@ -34,6 +34,7 @@ struct Families {
     backup_times: Family<BackupLabels, Gauge>,
     backups_failed: Family<BackupLabels, Gauge>,
     checkpoints_held: Family<BackupLabels, Gauge>,
+    scheduled_times: Family<BackupLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -150,6 +151,12 @@ impl Shown {
                 "Since when an engine may hold a checkpoint for a Backup, as Unix time",
                 Family::default(),
             ),
+            scheduled_times: registered_in_seconds(
+                to,
+                "backup_last_scheduled_time",
+                "The newest time of a BackupSchedule of a Database that has come, as Unix time",
+                Family::default(),
+            ),
         };
         Self { families, objects: Mutex::default() }
     }
@@ -174,6 +181,11 @@ impl Shown {
     /// From now on these Volumes are shown.
     pub fn volumes(&self, volumes: Store<Volume>) {
         self.each(volumes, Families::volume);
+    }
+
+    /// From now on these BackupSchedules are shown.
+    pub fn backup_schedules(&self, schedules: Store<BackupSchedule>) {
+        self.each(schedules, Families::backup_schedule);
     }
 
     /// From now on these Backups are shown.
@@ -226,7 +238,9 @@ impl Families {
         }
         self.retained_volumes.clear();
         self.retained_bytes.clear();
-        for family in [&self.backup_times, &self.backups_failed, &self.checkpoints_held] {
+        let of_backups =
+            [&self.backup_times, &self.backups_failed, &self.checkpoints_held, &self.scheduled_times];
+        for family in of_backups {
             family.clear();
         }
     }
@@ -252,20 +266,25 @@ impl Families {
         }
     }
 
+    fn backup_schedule(&self, schedule: &BackupSchedule) {
+        let last = schedule.status.as_ref().and_then(|status| status.last_time.as_ref());
+        let Some(last) = last.filter(|_| !schedule.spec.suspend) else { return };
+        let namespace = schedule.namespace().unwrap_or_default();
+        let labels = BackupLabels { namespace, database: schedule.spec.database_name.clone() };
+        let newest = self.scheduled_times.get_or_create(&labels);
+        newest.set(newest.get().max(last.0.as_second()));
+    }
+
     fn backup(&self, backup: &Backup) {
         let Some(status) = &backup.status else { return };
-        let is_true = |kind: ConditionType| {
-            status.conditions.iter().any(|it| it.type_ == kind.as_str() && it.status == "True")
-        };
         let namespace = backup.namespace().unwrap_or_default();
         let labels = BackupLabels { namespace, database: backup.spec.database_name.clone() };
-        let is_missing = is_true(ConditionType::SnapshotMissing);
-        if status.completed_at.is_some() && !is_missing {
+        if backup.can_be_restored() {
             let at = status.started_at.as_ref().or(status.completed_at.as_ref());
             let newest = self.backup_times.get_or_create(&labels);
             newest.set(newest.get().max(at.map_or(0, |at| at.0.as_second())));
         }
-        if status.failure.is_some() || is_missing {
+        if status.is_final() && !backup.can_be_restored() {
             self.backups_failed.get_or_create(&labels).inc();
         }
         if let Some(owed) = &status.checkpoint {

@@ -306,19 +306,8 @@ mod tests {
                 "claimRef": {"namespace": "team-a", "name": "orders-k3f9q", "uid": "5"}},
             "status": {"phase": "Released"},
         });
-        json_patch(&mut left, changes);
+        json_patch::merge(&mut left, changes);
         serde_json::from_value(left).unwrap()
-    }
-
-    fn json_patch(target: &mut Value, changes: &Value) {
-        for (key, value) in changes.as_object().unwrap() {
-            match value {
-                Value::Object(_) => json_patch(&mut target[key], value),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                    target[key] = value.clone();
-                }
-            }
-        }
     }
 
     fn only(known: &Known) -> Unrecorded {

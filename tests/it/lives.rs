@@ -19,6 +19,7 @@ mod operators;
 mod orphans;
 mod person;
 mod record;
+mod schedules;
 mod story;
 mod tally;
 mod tenants;
@@ -95,6 +96,21 @@ fn a_database_is_backed_up_whatever_an_operator_is_struck_at() {
     judge(each(&sampled(cases), |(number, (blow, seconds))| async move {
         let away = Duration::from_secs(seconds);
         backups::backed_up(Some(Strike { number, blow, away })).await;
+    }));
+}
+
+#[test]
+fn a_schedule_backs_up_each_time_once_and_keeps_what_it_says_whatever_an_operator_is_struck_at() {
+    let counts = Mutex::new((0, 0));
+    let lived = house::run(|| async { *counts.lock() = schedules::scheduled(None).await });
+    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
+    let (before, after) = counts.into_inner();
+    assert!(after - before > 20, "{before} to {after} are no backups");
+    let mut cases = at_each(after, &BLOWS);
+    cases.retain(|(_, (write, _))| *write > before);
+    judge(each(&one_of(SAMPLE_OF_HOURS, cases), |(number, (blow, seconds))| async move {
+        let away = Duration::from_secs(seconds);
+        schedules::scheduled(Some(Strike { number, blow, away })).await;
     }));
 }
 
@@ -196,10 +212,18 @@ fn a_database_that_is_deleted_while_it_adopts_leaves_the_volume_retained_once() 
 /// One of so many of these cases is lived in a usual run.
 const SAMPLE: u64 = 3;
 
+/// The same of those that last for many hours. It has no divisor in common with the number of ways.
+const SAMPLE_OF_HOURS: u64 = 11;
+
 /// All of these cases with `FREEHOLD_SEEDS` set, else a sample: each costs seconds of a processor.
-fn sampled<C>(mut cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
+fn sampled<C>(cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
+    one_of(SAMPLE, cases)
+}
+
+/// All of these cases with `FREEHOLD_SEEDS` set, else one of so many.
+fn one_of<C>(sample: u64, mut cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
     let is_whole = std::env::var("FREEHOLD_SEEDS").is_ok();
-    cases.retain(|(number, _)| is_whole || number.is_multiple_of(SAMPLE));
+    cases.retain(|(number, _)| is_whole || number.is_multiple_of(sample));
     cases
 }
 

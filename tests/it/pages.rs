@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
 
-use freehold::api::{Backup, Database, Reason};
+use freehold::api::{Backup, BackupSchedule, Database, Reason};
 use freehold::definitions;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
@@ -108,10 +108,11 @@ fn blocks(page: &str, languages: [&str; 2]) -> Vec<String> {
     blocks.map(|block| block.split_once('\n').unwrap().1.to_owned()).collect()
 }
 
-/// Sends the API server a Database or a Backup without effect; a field that it does not know is an error.
+/// Sends the API server one of our objects without effect; a field that it does not know is an error.
 async fn try_out(page: &str, manifest: &Value) {
     match manifest["kind"].as_str() {
         Some("Backup") => try_out_as::<Backup>(page, manifest).await,
+        Some("BackupSchedule") => try_out_as::<BackupSchedule>(page, manifest).await,
         kind => {
             assert_eq!(kind, Some("Database"), "{page}");
             try_out_as::<Database>(page, manifest).await;

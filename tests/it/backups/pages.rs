@@ -73,6 +73,8 @@ fn what_the_pages_on_backups_and_restores_say_can_be_done() {
         env.until_condition("orders", "Ready", "False", "Paused").await;
         let printed = follow(&env, "docs/backups.md").await;
         assert!(printed.contains("orders-before-the-change condition met"), "{printed}");
+        let printed = follow(&env, "docs/backup-schedules.md").await;
+        assert!(printed.contains("orders-nightly condition met"), "{printed}");
         env.delete("orders").await;
         env.gone("orders").await;
         let printed = follow(&env, "docs/restore.md").await;

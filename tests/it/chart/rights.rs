@@ -147,10 +147,11 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
         .await;
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
         for user in ["admin", "edit", "view"] {
-            for resource in ["databases", "backups", "nodes", "volumes"] {
+            for resource in ["databases", "backups", "backupschedules", "nodes", "volumes"] {
                 assert!(may(&client, user, "list", resource, name).await, "{user} reads {resource}");
                 for verb in writes {
-                    let expected = ["databases", "backups"].contains(&resource) && user != "view";
+                    let expected =
+                        ["databases", "backups", "backupschedules"].contains(&resource) && user != "view";
                     assert_eq!(
                         may(&client, user, verb, resource, name).await,
                         expected,
@@ -159,7 +160,13 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
                 }
             }
             assert!(!may(&client, user, "release", "databases", name).await, "{user} releases databases");
-            for resource in ["databases/status", "nodes/status", "volumes/status", "nodeclasses"] {
+            for resource in [
+                "databases/status",
+                "nodes/status",
+                "volumes/status",
+                "backupschedules/status",
+                "nodeclasses",
+            ] {
                 for verb in writes {
                     assert!(!may(&client, user, verb, resource, name).await, "{user} {verb} {resource}");
                 }

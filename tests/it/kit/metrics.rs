@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use freehold::api::database::Occurrence;
-use freehold::api::{Backup, Database, Volume};
+use freehold::api::{Backup, BackupSchedule, Database, Volume};
 use freehold::metrics::{After, Metrics};
 use kube::runtime::reflector::store::Writer;
 use kube::runtime::watcher::Event;
@@ -50,12 +50,22 @@ pub fn text() -> String {
     let mut backups = Writer::default();
     metrics.shown().backups(backups.as_reader());
     let at = "2026-01-01T00:00:00Z";
-    let status = json!({"conditions": [], "startedAt": at, "completedAt": at,
-        "failure": {"at": at, "what": "CheckpointLost"},
-        "checkpoint": {"since": at, "podUID": "uid", "engineTime": "2026-01-01T00:00:00.000000Z"}});
-    let backup = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
-        "metadata": {"name": "nightly", "namespace": "team-a"}, "spec": {"databaseName": "orders"},
-        "status": status});
-    backups.apply_watcher_event(&Event::Apply(serde_json::from_value::<Backup>(backup).unwrap()));
+    let owed = json!({"since": at, "podUID": "uid", "engineTime": "2026-01-01T00:00:00.000000Z"});
+    let failure = json!({"at": at, "what": "CheckpointLost"});
+    for (name, status) in [
+        ("complete", json!({"conditions": [], "startedAt": at, "completedAt": at})),
+        ("failed", json!({"conditions": [], "failure": failure, "checkpoint": owed})),
+    ] {
+        let backup = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+            "metadata": {"name": name, "namespace": "team-a"}, "spec": {"databaseName": "orders"},
+            "status": status});
+        backups.apply_watcher_event(&Event::Apply(serde_json::from_value::<Backup>(backup).unwrap()));
+    }
+    let mut schedules = Writer::default();
+    metrics.shown().backup_schedules(schedules.as_reader());
+    let schedule = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+        "metadata": {"name": "nightly", "namespace": "team-a"},
+        "spec": {"databaseName": "orders", "schedule": "0 3 * * *"}, "status": {"lastTime": at}});
+    schedules.apply_watcher_event(&Event::Apply(serde_json::from_value::<BackupSchedule>(schedule).unwrap()));
     metrics.text().unwrap()
 }

@@ -1,7 +1,7 @@
 //! The objects that scenarios write, and what is read of those that the operator writes.
 
 use ec2sim::JournalEntry;
-use freehold::api::{Backup, Database, Node, NodeClass, Volume};
+use freehold::api::{Backup, BackupSchedule, Database, Node, NodeClass, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
@@ -82,6 +82,12 @@ impl Told for Node {
 }
 
 impl Told for Volume {
+    fn conditions(&self) -> &[Condition] {
+        Self::conditions(self)
+    }
+}
+
+impl Told for BackupSchedule {
     fn conditions(&self) -> &[Condition] {
         Self::conditions(self)
     }

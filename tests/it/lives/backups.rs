@@ -147,7 +147,7 @@ impl House {
 
     /// No engine holds a checkpoint; every snapshot that is tagged or recorded as consistent began while one
     /// was held; none was held for longer than it may be and the operator was away.
-    fn judge_backups(&self) {
+    pub(super) fn judge_backups(&self) {
         let held = self.checkpoints.held(&self.server);
         assert!(held.is_empty(), "a checkpoint is held for ever: {held:?}");
         let all = self.checkpoints.all();

@@ -10,18 +10,17 @@ use std::time::Duration;
 
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator};
-use freehold::api::{Backup, Database, Node, NodeClass, Volume};
 use freehold::controller::pass::context::Context;
 use freehold::leadership::decision::Lost;
 use freehold::leadership::scope::Scope;
 use freehold::leadership::{Leadership, gate};
 use freehold::metrics::Metrics;
-use freehold::operator;
 use freehold::settings::Settings;
 use freehold::term::Term;
+use freehold::{definitions, operator};
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
-use kube::{Client, CustomResourceExt as _};
+use kube::Client;
 use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -69,9 +68,7 @@ pub const SLOW_HEARTBEATS: [&str; 10] = [
 ];
 
 /// The resource definitions, which take a while to generate.
-static DEFINITIONS: LazyLock<[Value; 5]> = LazyLock::new(|| {
-    [Database::crd(), Node::crd(), Volume::crd(), NodeClass::crd(), Backup::crd()].map(|it| json!(it))
-});
+static DEFINITIONS: LazyLock<[Value; 6]> = LazyLock::new(|| definitions::all().map(|it| json!(it)));
 
 /// How a life failed.
 #[derive(Default)]

@@ -283,20 +283,6 @@ fn applied<K: Resource + Clone>(live: &mut Option<K>, object: &K, new_uid: &str)
 /// The spec after a JSON merge patch.
 fn patched<S: serde::Serialize + serde::de::DeserializeOwned>(spec: &S, patch: &Value) -> S {
     let mut whole = serde_json::to_value(spec).unwrap();
-    merge(&mut whole, patch);
+    json_patch::merge(&mut whole, patch);
     serde_json::from_value(whole).unwrap()
-}
-
-fn merge(whole: &mut Value, patch: &Value) {
-    let (Value::Object(whole), Value::Object(patch)) = (&mut *whole, patch) else {
-        *whole = patch.clone();
-        return;
-    };
-    for (key, patch) in patch {
-        if patch.is_null() {
-            whole.remove(key);
-        } else {
-            merge(whole.entry(key).or_insert(Value::Null), patch);
-        }
-    }
 }

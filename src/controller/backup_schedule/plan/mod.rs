@@ -1,0 +1,130 @@
+//! The plan step of the BackupSchedule controller: which Backup is created now, and which are deleted. Pure.
+//!
+//! A Backup is named after its time, so that a time is never answered twice: whatever was lost of the status,
+//! the Backup is there. Of the times that have passed without an operator only the newest is made up for.
+
+pub mod action;
+mod retention;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use self::action::{Action, Plan};
+use super::observe::Observed;
+use super::times::Times;
+use super::wait::ScheduleWait;
+use crate::api::backup_schedule::Counts;
+use crate::api::keys::BACKUP_SCHEDULE_LABEL;
+use crate::api::{Backup, BackupSchedule};
+use crate::time::{until, whole_second};
+
+/// Decides what to do about a BackupSchedule.
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let schedule = &observed.schedule;
+    let times = match Times::of(&schedule.spec, &schedule.uid().unwrap_or_default()) {
+        Ok(times) => times,
+        Err(why) => return Plan::idle(ScheduleWait::Invalid(why)),
+    };
+    if schedule.spec.suspend {
+        return Plan::idle(ScheduleWait::Suspended);
+    }
+    if !observed.has_database {
+        let missing = ScheduleWait::NoDatabase(schedule.spec.database_name.clone());
+        // Databases are not watched.
+        return Plan { requeue: Some(observed.timing.instance_sync_interval), ..Plan::idle(missing) };
+    }
+    let Some(next) = times.next(now) else {
+        return Plan::idle(ScheduleWait::NeverComes(schedule.spec.schedule.clone()));
+    };
+    let counts = counts(schedule, now);
+    let mine: Vec<&Backup> = observed.backups.iter().filter(|it| is_of(it, schedule)).collect();
+    let came = times.newest(after(schedule, &counts, now), now);
+    let mut plan = Plan {
+        counts: Some(counts),
+        came,
+        next: Some(next),
+        requeue: Some(until(next, now)),
+        ..Plan::done()
+    };
+    if let Some(time) = came {
+        answer(observed, &mine, time, &mut plan);
+    }
+    let last = came.or_else(|| last_time(schedule)).map(|time| backup_name(schedule, time));
+    plan.waiting = trouble(&mine, last.as_deref(), &plan);
+    let expired = retention::expired(schedule.spec.retention.as_ref(), &mine, now);
+    plan.actions.extend(expired.into_iter().map(Action::expire));
+    plan
+}
+
+/// Creates the Backup of a time that has come, or leaves it out.
+fn answer(observed: &Observed, mine: &[&Backup], time: Timestamp, plan: &mut Plan) {
+    let name = backup_name(&observed.schedule, time);
+    let is_it = |backup: &Backup| backup.name_any() == name;
+    if mine.iter().any(|backup| is_it(backup)) {
+        return;
+    }
+    if observed.backups.iter().any(is_it) {
+        plan.left_out = Some((name.clone(), ScheduleWait::NameTaken(name)));
+    } else if let Some(earlier) = unfinished(mine) {
+        plan.left_out = Some((name, ScheduleWait::Unfinished(earlier.name_any())));
+    } else {
+        plan.actions.push(Action::Create(name));
+    }
+}
+
+/// Why the backups are not as scheduled. `last` is the name of the Backup of the newest time.
+fn trouble(mine: &[&Backup], last: Option<&str>, plan: &Plan) -> Option<ScheduleWait> {
+    if let Some((_, why)) = &plan.left_out {
+        return Some(why.clone());
+    }
+    if let Some(earlier) = unfinished(mine).filter(|it| last.is_some_and(|last| it.name_any() != last)) {
+        return Some(ScheduleWait::Unfinished(earlier.name_any()));
+    }
+    let ended = mine.iter().filter(|backup| backup.is_over());
+    let newest = ended.max_by_key(|backup| (backup.creation_timestamp(), backup.name_any()))?;
+    let is_failed = newest.status.as_ref().is_some_and(|status| status.failure.is_some());
+    is_failed.then(|| ScheduleWait::Failed(newest.name_any()))
+}
+
+/// The oldest Backup that has not come to its end.
+fn unfinished<'a>(mine: &[&'a Backup]) -> Option<&'a Backup> {
+    let unfinished = mine.iter().copied().filter(|backup| !backup.is_over());
+    unfinished.min_by_key(|backup| (backup.creation_timestamp(), backup.name_any()))
+}
+
+/// Which times count: as before, while the schedule is the same; else those after now.
+fn counts(schedule: &BackupSchedule, now: Timestamp) -> Counts {
+    let before = schedule.status.as_ref().and_then(|status| status.counts.clone());
+    let spec = &schedule.spec;
+    let is_same = |it: &Counts| it.schedule == spec.schedule && it.time_zone == spec.time_zone;
+    before.filter(is_same).unwrap_or_else(|| Counts {
+        since: Time(whole_second(now)),
+        schedule: spec.schedule.clone(),
+        time_zone: spec.time_zone.clone(),
+    })
+}
+
+/// The moment after which a time is new. What a clock that was ahead has written into the future does not
+/// count: the Backups of the times that were answered are known by their names.
+fn after(schedule: &BackupSchedule, counts: &Counts, now: Timestamp) -> Timestamp {
+    let last = last_time(schedule).filter(|last| *last <= now);
+    last.map_or(counts.since.0, |last| last.max(counts.since.0)).min(now)
+}
+
+fn last_time(schedule: &BackupSchedule) -> Option<Timestamp> {
+    schedule.status.as_ref()?.last_time.as_ref().map(|time| time.0)
+}
+
+/// The Backup of this time, which is in UTC: `nightly-202611260330`.
+pub(super) fn backup_name(schedule: &BackupSchedule, time: Timestamp) -> String {
+    format!("{}-{}", schedule.name_any(), time.strftime("%Y%m%d%H%M"))
+}
+
+/// Whether a Backup was created by this schedule, or by an earlier one of its name for the same Database. A
+/// person who removes the label keeps it for ever.
+pub(super) fn is_of(backup: &Backup, schedule: &BackupSchedule) -> bool {
+    backup.labels().get(BACKUP_SCHEDULE_LABEL) == Some(&schedule.name_any())
+        && backup.spec.database_name == schedule.spec.database_name
+        && backup.metadata.deletion_timestamp.is_none()
+}
