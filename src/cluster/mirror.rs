@@ -1,6 +1,7 @@
 //! A copy of objects that many passes ask for, kept by one watch, and the wakes of their changes.
 
 use std::fmt::Debug;
+use std::mem::take;
 use std::sync::Arc;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
@@ -9,7 +10,7 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
-use kube::runtime::watcher::{self, watcher};
+use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -56,21 +57,38 @@ where
             object.managed_fields_mut().clear();
             slim(object);
         });
-        let mut changes =
-            std::pin::pin!(kept.reflect(writer).touched_objects().take_until(stop.cancelled_owned()));
+        let mut changes = std::pin::pin!(kept.reflect(writer).take_until(stop.cancelled_owned()));
+        let mut before = Vec::new();
         while let Some(change) = changes.next().await {
             match change {
-                Ok(object) => {
-                    if self.get(&ObjectRef::from_obj(&object)).is_none() {
-                        self.own_writes.gone(&object);
-                    }
-                    self.tell(&object);
-                }
+                Ok(Event::Apply(object)) => self.tell(&object),
+                Ok(Event::Delete(object)) => self.has_gone(&object),
+                // What is listed anew is not in the copy before the list is whole.
+                Ok(Event::Init) => before = self.store.state(),
+                Ok(Event::InitApply(_)) => {}
+                Ok(Event::InitDone) => self.listed_anew(&take(&mut before)),
                 // The watch goes on by itself, after a pause.
                 Err(error) => tracing::warn!(kind = %K::kind(&()), %error,
                 "a watch was interrupted and goes on"),
             }
         }
+    }
+
+    /// Tells of everything that is there, and of what was there before.
+    fn listed_anew(&self, before: &[Arc<K>]) {
+        for object in self.store.state() {
+            self.tell(&object);
+        }
+        for object in before {
+            if self.get(&ObjectRef::from_obj(object.as_ref())).is_none() {
+                self.has_gone(object);
+            }
+        }
+    }
+
+    fn has_gone(&self, object: &K) {
+        self.own_writes.gone(object);
+        self.tell(object);
     }
 
     /// Each object that appears, changes or goes, from now on.

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use http::{Method, Request, Response};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
@@ -99,11 +99,20 @@ impl OwnWrites {
         }
     }
 
-    /// A write is about to be sent.
-    fn begin(&self, target: &Target) {
-        if let Some(path) = target.path.clone() {
-            self.last.lock().insert(path, Written::Unknown);
-        }
+    /// A write is about to be sent. Gives what was known before it.
+    fn begin(&self, target: &Target) -> Option<Written> {
+        self.last.lock().insert(target.path.clone()?, Written::Unknown)
+    }
+
+    /// It was refused: nothing was written, so what was known before it stands. Nothing is known of an object
+    /// that is gone.
+    fn refused(&self, target: &Target, before: Option<Written>, is_gone: bool) {
+        let Some(path) = target.path.clone() else { return };
+        let mut last = self.last.lock();
+        match before.filter(|_| !is_gone) {
+            Some(before) => last.insert(path, before),
+            None => last.remove(&path),
+        };
     }
 
     /// It was carried out, and this is the answer's body.
@@ -121,7 +130,14 @@ impl OwnWrites {
             None if target.deletes => Written::Deleted,
             None => return,
         };
-        self.last.lock().extend(path.map(|path| (path, written)));
+        let Some(path) = path else { return };
+        let mut last = self.last.lock();
+        // Answers of writes side by side arrive in any order.
+        let newest = match (last.get(&path), written) {
+            (Some(Written::Version(one)), Written::Version(other)) => Written::Version(other.max(*one)),
+            _ => written,
+        };
+        last.insert(path, newest);
     }
 
     fn is_noted(&self, target: &Target) -> bool {
@@ -138,11 +154,14 @@ pub fn noted(writes: Arc<OwnWrites>, client: Client) -> Client {
         async move {
             let target = Target::of(&request).filter(|target| writes.is_noted(target));
             let Some(target) = target else { return Ok(client.send(request).await?) };
-            writes.begin(&target);
+            let before = writes.begin(&target);
             let (parts, body) = client.send(request).await?.into_parts();
             let body = body.collect().await?.to_bytes();
             if parts.status.is_success() {
                 writes.answered(&target, &body);
+            } else if parts.status.is_client_error() && parts.status != StatusCode::CONFLICT {
+                // After a conflict the copy is old: the object is read from the API server.
+                writes.refused(&target, before, parts.status == StatusCode::NOT_FOUND);
             }
             Ok::<Response<Body>, BoxError>(Response::from_parts(parts, Body::from(body)))
         }
@@ -261,6 +280,31 @@ mod tests {
             writes.read(Some("team-a"), "a", Some(&map("9")));
             assert_eq!(usable(&writes), ["9", "10"], "{status} {answer}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_refused_write_changes_nothing_but_after_a_conflict_the_object_is_read() {
+        for (status, used) in [(422, vec!["9", "10"]), (409, vec![]), (404, vec!["8", "9", "10"])] {
+            let (client, writes) = answered(status, &json!({"metadata": {}}));
+            let target = Target::of(
+                &Request::patch("/api/v1/namespaces/team-a/configmaps/a").body(Body::empty()).unwrap(),
+            );
+            writes.answered(&target.unwrap(), object("9").to_string().as_bytes());
+            let _ = patch(client).await;
+            assert_eq!(usable(&writes), used, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn of_two_answers_the_newer_one_counts_whichever_comes_last() {
+        let (_, writes) = answered(200, &json!({}));
+        let target = Target::of(
+            &Request::patch("/api/v1/namespaces/team-a/configmaps/a").body(Body::empty()).unwrap(),
+        );
+        let target = target.unwrap();
+        writes.answered(&target, object("10").to_string().as_bytes());
+        writes.answered(&target, object("9").to_string().as_bytes());
+        assert_eq!(usable(&writes), ["10"]);
     }
 
     #[tokio::test]

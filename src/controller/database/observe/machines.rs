@@ -50,13 +50,18 @@ async fn read(
     let labelled = api
         .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
         .await?;
+    for node in &labelled.items {
+        ctx.own_writes.read(Some(&names.namespace), &node.name_any(), Some(node));
+    }
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
     let mut taken = None;
     for name in needed(database, names, &nodes) {
         if nodes.iter().any(|node| node.name_any() == name) {
             continue;
         }
-        match child(api.get_opt(&name).await?, database) {
+        let read = api.get_opt(&name).await?;
+        ctx.own_writes.read(Some(&names.namespace), &name, read.as_ref());
+        match child(read, database) {
             Child::Absent => {}
             Child::Ours(node) => nodes.push(*node),
             Child::Foreign => taken = taken.or(Some(name)),
