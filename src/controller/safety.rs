@@ -12,6 +12,7 @@ use super::conditions;
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{Backup, ConditionType, InstanceId, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot, VolumeState};
+use crate::cluster::finalizer;
 use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
 use crate::time::{later, whole_second};
@@ -319,6 +320,10 @@ pub fn may_move_from(node: &Node) -> Result<(), Blocker> {
 /// have been the last one. Once its Kubernetes node is gone, Kubernetes has forgotten the pods there (pod
 /// garbage collection), and none of them keeps the next one waiting: EC2 must show that nothing writes.
 pub fn may_start_beside(node: &Node, has_kubernetes_node: bool) -> Result<(), Blocker> {
+    // Our finalizer is removed once EC2 has shown the end of the machine.
+    if node.metadata.deletion_timestamp.is_some() && !finalizer::has(node) {
+        return Ok(());
+    }
     let has_joined = node.status.as_ref().is_some_and(|status| status.core_node_name.is_some());
     if has_joined && !has_kubernetes_node { fenced(node) } else { may_move_from(node) }
 }

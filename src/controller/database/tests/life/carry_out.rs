@@ -178,6 +178,7 @@ impl Life {
         assert!(!is_taken, "a second Node {}", node.name_any());
         let mut node = with_uid(node.clone(), &self.new_uid());
         node.metadata.generation = Some(1);
+        node.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
         self.machines.push(Machine::new(node, self.made));
     }
 
