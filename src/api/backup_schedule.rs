@@ -76,9 +76,9 @@ pub struct BackupScheduleSpec {
         .message("spec.schedule must have five fields: minute, hour, day of month, month and day of week"))]
     pub schedule: String,
 
-    /// The time zone of `schedule`, by its name in the IANA database, such as `Europe/Berlin`. Where the hour
-    /// is a number, a time that the clocks skip in spring is the moment of the change, and one that comes
-    /// twice in autumn is the first of both. Default: UTC.
+    /// The time zone of `schedule`, by its name in the IANA database, such as `Europe/Berlin`. A time that
+    /// the clocks skip in spring is the moment of the change, and one that comes twice in autumn is the first
+    /// of both. Default: UTC.
     #[schemars(length(min = 1, max = 64))]
     #[serde(default = "utc")]
     pub time_zone: String,

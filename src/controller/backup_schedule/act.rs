@@ -18,21 +18,23 @@ use crate::cluster::is_not_found;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
-/// Carries out every action in order, up to the first that fails.
+/// Carries out every action in order, up to the first that fails. Gives, too, whether every Backup that was
+/// to be created is.
 pub async fn act(
     plan: &Plan,
     schedule: BackupSchedule,
     ctx: &Context,
     events: &Events,
-) -> Acted<BackupSchedule> {
+) -> (Acted<BackupSchedule>, bool) {
     let mut acted = Acted::new(schedule);
-    for action in &plan.actions {
+    for (place, action) in plan.actions.iter().enumerate() {
         let result = one(action, &acted.object, ctx, events).await;
         if !acted.goes_on(result) {
-            break;
+            let is_creation = |action: &Action| matches!(action, Action::Create(_));
+            return (acted, !plan.actions[place..].iter().any(is_creation));
         }
     }
-    acted
+    (acted, true)
 }
 
 async fn one(

@@ -15,8 +15,7 @@ impl ScheduleWait {
             }
             Self::Suspended => "spec.suspend is true: no Backup is created and none is deleted".to_owned(),
             Self::NoDatabase(name) => format!(
-                "Database {name} does not exist or is being deleted: create it, or delete this BackupSchedule. Its \
-                Backups stay"
+                "Database {name} does not exist: create it, or delete this BackupSchedule. Its Backups stay"
             ),
             Self::Unfinished(name) => format!(
                 "Backup {name} of an earlier time is not complete: no other is created until it is, or is deleted"
@@ -42,6 +41,10 @@ impl InvalidSchedule {
                 of week"
             ),
             Self::Cron(why) => format!("spec.schedule cannot be read: {why}"),
+            Self::Day(field) => format!(
+                "spec.schedule has the day {field:?}: neither L nor, as a day of the month, H is supported; give \
+                numbers, such as 28"
+            ),
             Self::TimeZone(name) => format!(
                 "spec.timeZone {name:?} is no time zone of the IANA database: give a name such as Europe/Berlin or UTC"
             ),

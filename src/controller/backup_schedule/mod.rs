@@ -65,12 +65,12 @@ async fn pass(schedule: &BackupSchedule, ctx: &Context, events: &Events) -> Resu
     let Some(observed) = observed else { return Ok(ctx.timing.resync_interval) };
     let now = ctx.clock.now();
     let plan = plan::plan(&observed, now);
-    let acted = act::act(&plan, observed.schedule.clone(), ctx, events).await;
-    let new = status::status(&observed, &plan, &acted, now);
+    let (acted, is_answered) = act::act(&plan, observed.schedule.clone(), ctx, events).await;
+    let new = status::status(&observed, &plan, &acted, is_answered, now);
     let old = acted.object.status.clone().unwrap_or_default();
     let namespace = acted.object.namespace().unwrap_or_default();
     let schedules = Api::<BackupSchedule>::namespaced(ctx.client.clone(), &namespace);
-    let happened = status::changes(&plan, &acted);
+    let happened = status::changes(&plan);
     let waits = close(&schedules, acted, &old, &new, happened, events, ctx).await?;
     Ok(sooner(sooner(ctx.timing.resync_interval, plan.requeue), waits))
 }

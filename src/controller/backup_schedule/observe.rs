@@ -1,10 +1,12 @@
 //! Observe, BackupSchedule: reads everything that the plan depends on. Only reads.
 
+use std::collections::BTreeSet;
+
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
-use crate::api::keys::BACKUP_SCHEDULE_LABEL;
 use crate::api::{Backup, BackupSchedule, Database};
+use crate::cloud::identity::Kind;
 use crate::cluster::if_served;
 use crate::controller::pass::context::Context;
 use crate::settings::Timing;
@@ -14,11 +16,13 @@ use crate::settings::Timing;
 pub struct Observed {
     /// The BackupSchedule, read fresh.
     pub schedule: BackupSchedule,
-    /// Its Database exists, and is not being deleted.
+    /// Its Database exists. One that is being deleted may go on for long, as with spec.deletionProtection.
     pub has_database: bool,
-    /// The Backups of its Database that carry its name as their label. A list, since one that is deleted is
-    /// judged by all others.
+    /// Every Backup of its namespace: one that is deleted is judged by all others, and the name of the next
+    /// one may be taken.
     pub backups: Vec<Backup>,
+    /// The names of those whose snapshot EC2 showed in the last full sync; `None` before the first one.
+    pub listed: Option<BTreeSet<String>>,
     /// The durations.
     pub timing: Timing,
 }
@@ -33,12 +37,17 @@ pub async fn observe(schedule: &BackupSchedule, ctx: &Context) -> Result<Option<
     let Some(schedule) = schedules.get_opt(&name).await?.filter(is_it) else { return Ok(None) };
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
     let database = if_served(databases.get_opt(&schedule.spec.database_name).await)?;
-    let labelled = ListParams::default().labels(&format!("{BACKUP_SCHEDULE_LABEL}={name}"));
-    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace).list(&labelled).await?.items;
-    let is_of_it = |backup: &Backup| backup.spec.database_name == schedule.spec.database_name;
+    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
+    let backups = backups.list(&ListParams::default()).await?.items;
+    let is_listed = |backup: &&Backup| {
+        let id = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
+        id.is_some_and(|id| ctx.inventory.restorable(id).is_some())
+    };
+    let listed = backups.iter().filter(is_listed).map(ResourceExt::name_any).collect();
     Ok(Some(Observed {
-        has_database: database.is_some_and(|database| database.metadata.deletion_timestamp.is_none()),
-        backups: backups.into_iter().filter(is_of_it).collect(),
+        has_database: database.is_some(),
+        listed: ctx.inventory.last_complete(Kind::Backup).map(|_| listed),
+        backups,
         timing: ctx.timing.clone(),
         schedule,
     }))

@@ -16,17 +16,18 @@ use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
 use crate::controller::pass::acted::{Acted, why};
 
-/// The status to write.
+/// The status to write. `is_answered`: every Backup that was to be created is.
 pub fn status(
     observed: &Observed,
     plan: &Plan,
     acted: &Acted<BackupSchedule>,
+    is_answered: bool,
     now: Timestamp,
 ) -> BackupScheduleStatus {
     let old = acted.object.status.clone().unwrap_or_default();
     let generation = observed.schedule.metadata.generation;
     // A time whose Backup could not be created comes again with the next pass.
-    let came = plan.came.filter(|_| acted.error.is_none()).map(Time);
+    let came = plan.came.filter(|_| is_answered).map(Time);
     BackupScheduleStatus {
         observed_generation: generation,
         conditions: conditions::merge(&old.conditions, &entries(plan, acted), generation, now),
@@ -61,9 +62,8 @@ fn last_complete(observed: &Observed) -> Option<LastComplete> {
 }
 
 /// What an event reports.
-pub fn changes(plan: &Plan, acted: &Acted<BackupSchedule>) -> Vec<Happened> {
-    let left_out = plan.left_out.iter().filter(|_| acted.error.is_none());
-    let happened = left_out.map(|(name, why)| {
+pub fn changes(plan: &Plan) -> Vec<Happened> {
+    let happened = plan.left_out.iter().map(|(name, why)| {
         Happened::warning(EventReason::BackupSkipped, messages::events::skipped(name, &why.message()))
     });
     happened.collect()

@@ -73,6 +73,7 @@ fn world(backups: Vec<Backup>) -> Observed {
     Observed {
         schedule: schedule(&json!({}), &json!({})),
         has_database: true,
+        listed: Some(backups.iter().map(ResourceExt::name_any).collect()),
         backups,
         timing: Timing::default(),
     }
@@ -164,6 +165,9 @@ fn what_cannot_be_carried_out_is_said_and_no_time_counts_meanwhile() {
         (json!({"suspend": true}), Some(ScheduleWait::Suspended)),
         (json!({"schedule": "30 3 * *"}), invalid(InvalidSchedule::Fields(4))),
         (json!({"schedule": "30 3 * * * UTC"}), invalid(InvalidSchedule::Fields(6))),
+        (json!({"schedule": "0 3 L * *"}), invalid(InvalidSchedule::Day("L".to_owned()))),
+        (json!({"schedule": "0 3 h * *"}), invalid(InvalidSchedule::Day("h".to_owned()))),
+        (json!({"schedule": "0 3 * * 5l"}), invalid(InvalidSchedule::Day("5l".to_owned()))),
         (json!({"schedule": "0 0 30 2 *"}), Some(ScheduleWait::NeverComes("0 0 30 2 *".to_owned()))),
         (json!({"timeZone": "Mars/Olympus"}), invalid(no_zone)),
     ];
@@ -199,6 +203,10 @@ fn a_clock_that_was_ahead_for_a_while_ends_no_schedule() {
     assert_eq!((created(&before), before.came), (vec![], Some(at("2026-06-01T03:30:00Z"))));
     let due = planned(&json!({}), &told, there(), "2026-06-02T03:30:01Z");
     assert_eq!(created(&due), ["nightly-202606020330"]);
+    // Also where it was ahead when the schedule was seen first.
+    let counts = json!({"since": "2027-06-01T00:00:00Z", "schedule": "30 3 * * *", "timeZone": "UTC"});
+    let plan = planned(&json!({}), &json!({"counts": counts}), vec![], "2026-06-02T12:00:00Z");
+    assert_eq!(plan.counts.map(|it| it.since.0), Some(at("2026-06-02T12:00:00Z")));
 }
 
 #[test]
@@ -221,10 +229,12 @@ fn a_time_whose_backup_could_not_be_created_comes_again() {
     let now = at("2026-06-01T03:30:00Z");
     let plan = plan(&observed, now);
     let mut acted = Acted::new(observed.schedule.clone());
-    let done = status(&observed, &plan, &acted, now);
+    let done = status(&observed, &plan, &acted, true, now);
     assert_eq!(done.last_time.map(|it| it.0), Some(now));
     acted.error = Some(ActError::Conflict);
-    assert_eq!(status(&observed, &plan, &acted, now).last_time, None);
+    assert_eq!(status(&observed, &plan, &acted, false, now).last_time, None);
+    let other_failed = status(&observed, &plan, &acted, true, now);
+    assert_eq!(other_failed.last_time.map(|it| it.0), Some(now), "what failed was no creation");
 }
 
 #[test]
@@ -241,6 +251,6 @@ fn the_newest_backup_that_can_be_restored_is_in_the_status() {
     let observed = world(backups);
     let now = at("2026-06-03T04:00:00Z");
     let acted = Acted::new(observed.schedule.clone());
-    let last = status(&observed, &plan(&observed, now), &acted, now).last_complete.unwrap();
+    let last = status(&observed, &plan(&observed, now), &acted, true, now).last_complete.unwrap();
     assert_eq!(last.backup_name, "nightly-202606020330");
 }

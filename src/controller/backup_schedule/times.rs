@@ -20,32 +20,37 @@ const SPANS: [SignedDuration; 4] = [
 /// Longer than any clock was ever changed by.
 const LONGEST_CHANGE: SignedDuration = SignedDuration::from_hours(25);
 
-/// The times of one schedule.
+/// The times of one schedule, as a wall clock of its zone shows them: each comes once a day, also on the days
+/// when the clocks are changed.
 #[derive(Debug)]
 pub struct Times {
+    /// Gives them with the offset of UTC, which is never changed: in a zone that changes by half an hour
+    /// (Australia/Lord_Howe) the crate's search for an hour may go round in a circle.
     crontab: Crontab,
-    /// The zone of the times, where `crontab` gives them as a wall clock shows them, with the offset of UTC.
-    wall_clock: Option<TimeZone>,
+    zone: TimeZone,
 }
 
 impl Times {
     /// Reads the schedule of the BackupSchedule of this UID, which `H` picks by.
-    ///
-    /// Where the hours are fixed, a time is what a wall clock shows: each comes once a day, also on the days
-    /// when the clocks are changed. Where they are not (`*`), every hour that passes counts. Vixie's cron
-    /// makes the same difference (crontab(8), "Daylight Saving Time").
     pub fn of(spec: &BackupScheduleSpec, uid: &str) -> Result<Self, InvalidSchedule> {
         let zone =
             TimeZone::get(&spec.time_zone).map_err(|_| InvalidSchedule::TimeZone(spec.time_zone.clone()))?;
         let fields: Vec<&str> = spec.schedule.split_whitespace().collect();
-        let [_, hour, _, _, _] = fields[..] else { return Err(InvalidSchedule::Fields(fields.len())) };
-        let wall_clock = (!hour.starts_with('*')).then_some(zone);
-        let crontab_zone = if wall_clock.is_some() { "UTC" } else { spec.time_zone.as_str() };
+        let [_, _, day_of_month, _, day_of_week] = fields[..] else {
+            return Err(InvalidSchedule::Fields(fields.len()));
+        };
+        // The crate never finds the last day of December (1.7.0), and a month may not have the day of H.
+        if day_of_month.to_ascii_uppercase().contains(['L', 'H']) {
+            return Err(InvalidSchedule::Day(day_of_month.to_owned()));
+        }
+        if day_of_week.to_ascii_uppercase().contains('L') {
+            return Err(InvalidSchedule::Day(day_of_week.to_owned()));
+        }
         let mut options = ParseOptions::default();
         options.hashed_value = Some(hashed(uid));
-        let crontab = cronexpr::parse_crontab_with(&format!("{} {crontab_zone}", fields.join(" ")), options)
+        let crontab = cronexpr::parse_crontab_with(&format!("{} UTC", fields.join(" ")), options)
             .map_err(|error| InvalidSchedule::Cron(last_line(&error.to_string())))?;
-        Ok(Self { crontab, wall_clock })
+        Ok(Self { crontab, zone })
     }
 
     /// The newest time after `after`, up to and with `now`.
@@ -63,19 +68,10 @@ impl Times {
 
     /// The times after this moment, in their order.
     fn after(&self, start: Timestamp) -> impl Iterator<Item = Timestamp> + use<'_> {
-        let shown = |zone: &TimeZone| {
-            let shown = TimeZone::UTC.to_timestamp(start.to_zoned(zone.clone()).datetime()).ok();
-            shown.and_then(|shown| shown.checked_sub(LONGEST_CHANGE).ok()).unwrap_or(start)
-        };
-        let from = self.wall_clock.as_ref().map_or(start, shown);
+        let shown = TimeZone::UTC.to_timestamp(start.to_zoned(self.zone.clone()).datetime());
+        let from = shown.and_then(|shown| shown.checked_sub(LONGEST_CHANGE)).unwrap_or(start);
         let times = self.crontab.iter_after(MakeTimestamp(from)).ok().into_iter().flatten();
-        let moments = times.map_while(|time| {
-            let time = time.ok()?;
-            match &self.wall_clock {
-                Some(zone) => moment(time.datetime(), zone),
-                None => Some(time.timestamp()),
-            }
-        });
+        let moments = times.map_while(|time| moment(time.ok()?.datetime(), &self.zone));
         moments.filter(move |moment| *moment > start)
     }
 }
@@ -86,7 +82,12 @@ fn moment(shown: DateTime, zone: &TimeZone) -> Option<Timestamp> {
     let ambiguous = zone.to_ambiguous_timestamp(shown);
     let is_skipped = matches!(ambiguous.offset(), AmbiguousOffset::Gap { .. });
     let moment = ambiguous.compatible().ok()?;
-    if is_skipped { zone.preceding(moment).next().map(|change| change.timestamp()) } else { Some(moment) }
+    if !is_skipped {
+        return Some(moment);
+    }
+    // What is skipped first is shifted to the change itself, and what precedes that is the one before.
+    let after = moment.checked_add(SignedDuration::from_secs(1)).ok()?;
+    zone.preceding(after).next().map(|change| change.timestamp())
 }
 
 /// A number that stays the same for a UID, in every version of the operator.

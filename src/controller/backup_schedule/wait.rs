@@ -14,7 +14,7 @@ pub enum ScheduleWait {
     NeverComes(String),
     /// It is suspended.
     Suspended,
-    /// The Database of this name does not exist, or is being deleted.
+    /// The Database of this name does not exist.
     NoDatabase(String),
     /// The Backup of this name, of an earlier time, has not come to its end: this time is left out.
     Unfinished(String),
@@ -31,6 +31,8 @@ pub enum InvalidSchedule {
     Fields(usize),
     /// What the cron parser says.
     Cron(String),
+    /// `L`, or `H` as a day of the month: not every month has such a day, or the parser misses it.
+    Day(String),
     /// No time zone has this name.
     TimeZone(String),
 }

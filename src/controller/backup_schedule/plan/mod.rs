@@ -52,8 +52,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     let last = came.or_else(|| last_time(schedule)).map(|time| backup_name(schedule, time));
     plan.waiting = trouble(&mine, last.as_deref(), &plan);
-    let expired = retention::expired(schedule.spec.retention.as_ref(), &mine, now);
-    plan.actions.extend(expired.into_iter().map(Action::expire));
+    if let (Some(retention), Some(listed)) = (&schedule.spec.retention, &observed.listed) {
+        let expired = retention::expired(retention, &mine, listed, now);
+        plan.actions.extend(expired.into_iter().map(Action::expire));
+    }
     plan
 }
 
@@ -97,7 +99,9 @@ fn unfinished<'a>(mine: &[&'a Backup]) -> Option<&'a Backup> {
 fn counts(schedule: &BackupSchedule, now: Timestamp) -> Counts {
     let before = schedule.status.as_ref().and_then(|status| status.counts.clone());
     let spec = &schedule.spec;
-    let is_same = |it: &Counts| it.schedule == spec.schedule && it.time_zone == spec.time_zone;
+    // What a clock that was ahead has written does not count.
+    let is_same =
+        |it: &Counts| it.schedule == spec.schedule && it.time_zone == spec.time_zone && it.since.0 <= now;
     before.filter(is_same).unwrap_or_else(|| Counts {
         since: Time(whole_second(now)),
         schedule: spec.schedule.clone(),
@@ -109,7 +113,7 @@ fn counts(schedule: &BackupSchedule, now: Timestamp) -> Counts {
 /// count: the Backups of the times that were answered are known by their names.
 fn after(schedule: &BackupSchedule, counts: &Counts, now: Timestamp) -> Timestamp {
     let last = last_time(schedule).filter(|last| *last <= now);
-    last.map_or(counts.since.0, |last| last.max(counts.since.0)).min(now)
+    last.map_or(counts.since.0, |last| last.max(counts.since.0))
 }
 
 fn last_time(schedule: &BackupSchedule) -> Option<Timestamp> {

@@ -11,6 +11,7 @@ fn every_sentence_is_in_the_golden_file() {
         ScheduleWait::Invalid(InvalidSchedule::Fields(4)),
         ScheduleWait::Invalid(InvalidSchedule::Cron("minute must be in range 0..=59; found 61".to_owned())),
         ScheduleWait::Invalid(InvalidSchedule::TimeZone("Mars/Olympus".to_owned())),
+        ScheduleWait::Invalid(InvalidSchedule::Day("L".to_owned())),
         ScheduleWait::NeverComes("0 0 30 2 *".to_owned()),
         ScheduleWait::Suspended,
         ScheduleWait::NoDatabase("orders".to_owned()),

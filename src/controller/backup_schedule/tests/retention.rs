@@ -55,7 +55,35 @@ fn the_last_one_of_an_earlier_database_of_the_name_stays_too() {
         earlier.status.as_mut().unwrap().source = serde_json::from_value(source).unwrap();
         backups.push(earlier);
     }
-    assert_eq!(expired(&json!({"count": 1}), backups), ["day-1", "day-5"]);
+    assert_eq!(expired(&json!({"count": 1}), backups.clone()), ["day-1", "day-5"]);
+    assert_eq!(expired(&json!({"count": 2}), backups), [""; 0], "each Database has its own count");
+}
+
+#[test]
+fn what_ec2_does_not_show_neither_counts_nor_is_deleted() {
+    let expired = |listed: Option<&[&str]>, backups: Vec<Backup>| {
+        let spec = json!({"retention": {"count": 1}});
+        let names = |listed: &[&str]| listed.iter().map(|name| (*name).to_owned()).collect();
+        let observed = Observed {
+            schedule: schedule(&spec, &json!({"lastTime": "2026-06-10T03:30:00Z"})),
+            listed: listed.map(names),
+            ..world(backups)
+        };
+        plan(&observed, at("2026-06-10T12:00:00Z")).actions.len()
+    };
+    assert_eq!(expired(None, days(1..=9)), 0, "nothing is known of EC2 after a start");
+    assert_eq!(expired(Some(&[]), days(1..=9)), 0, "another account, or another Region");
+    assert_eq!(expired(Some(&["day-1"]), days(1..=2)), 0, "the newer one is gone: the older one is the last");
+    // Those that lost their snapshot are complete: three of them stay, and the others do, too.
+    let missing = json!([{"type": "SnapshotMissing", "status": "True", "reason": "SnapshotMissing",
+        "message": "", "lastTransitionTime": "2026-06-01T00:00:00Z"}]);
+    let mut all = days(1..=9);
+    for backup in &mut all {
+        backup.status.as_mut().unwrap().conditions = serde_json::from_value(missing.clone()).unwrap();
+    }
+    let names: Vec<String> = all.iter().map(ResourceExt::name_any).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    assert_eq!(expired(Some(&names), all), 0);
 }
 
 #[test]

@@ -31,11 +31,30 @@ fn a_time_of_the_wall_clock_comes_once_a_day_when_the_clocks_are_changed() {
 }
 
 #[test]
-fn every_hour_is_every_hour_that_passes() {
+fn the_first_moment_that_is_skipped_and_midnight_come_on_that_day_too() {
+    let rows = [
+        ("0 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
+        ("0 2 * * 0", "America/New_York", "2026-03-07T12:00:00Z", "2026-03-08T07:00:00Z"),
+        ("0 0 * * *", "Africa/Cairo", "2026-04-23T12:00:00Z", "2026-04-23T22:00:00Z"),
+    ];
+    for (schedule, zone, after, next) in rows {
+        assert_eq!(following(schedule, zone, after, 1), [next], "{schedule} in {zone}");
+    }
+}
+
+#[test]
+fn every_hour_is_every_hour_that_the_wall_clock_shows() {
     let spring = following("0 * * * *", "Europe/Berlin", "2026-03-29T00:00:00Z", 3);
     assert_eq!(spring, ["2026-03-29T01:00:00Z", "2026-03-29T02:00:00Z", "2026-03-29T03:00:00Z"]);
-    let autumn = following("0 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z", 3);
-    assert_eq!(autumn, ["2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z", "2026-10-25T03:00:00Z"]);
+    let autumn = following("0 * * * *", "Europe/Berlin", "2026-10-24T23:00:00Z", 3);
+    assert_eq!(autumn, ["2026-10-25T00:00:00Z", "2026-10-25T02:00:00Z", "2026-10-25T03:00:00Z"]);
+}
+
+#[test]
+fn a_zone_that_changes_by_half_an_hour_has_its_times_too() {
+    // 5 April 2026: at 02:00 it is 01:30.
+    let found = following("0 */2 * * *", "Australia/Lord_Howe", "2026-04-04T11:00:00Z", 3);
+    assert_eq!(found, ["2026-04-04T13:00:00Z", "2026-04-04T15:30:00Z", "2026-04-04T17:30:00Z"]);
 }
 
 #[test]
