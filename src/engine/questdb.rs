@@ -71,6 +71,8 @@ const OWNED: &[(&str, &str)] = &[
     ),
     ("metrics.enabled", "metrics are always on; remove it"),
     ("cairo.root", "the volume is mounted at the default root; remove it"),
+    ("cairo.checkpoint.", "a restored database recovers from the checkpoint of its backup; remove it"),
+    ("cairo.snapshot.", "a restored database recovers from the checkpoint of its backup; remove it"),
     ("cairo.volumes", "all tables live on the database's own volume; remove it"),
 ];
 

@@ -51,7 +51,6 @@ async fn one(
             take_turn(&acted.object, ctx)?;
             checkpoint(pod_uid, *engine_time, acted, ctx).await?;
         }
-        Action::RecordCheckpoint(began_at) => record_checkpoint(*began_at, acted, ctx).await?,
         Action::NoteConsistent => {
             let note = |status: &mut BackupStatus| status.consistency = Some(Consistency::EngineCheckpoint);
             acted.object = status::record(&backups, &acted.object, note).await?;

@@ -10,6 +10,7 @@ use kube::{CustomResourceExt, ResourceExt};
 
 use crate::api::names::Names;
 use crate::api::{Backup, BackupStatus, Database, Volume};
+use crate::cloud::Snapshot;
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cluster::{if_served, teardown};
@@ -99,6 +100,7 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
     let status = backup.status.clone().unwrap_or_default();
     let uid = backup.uid().unwrap_or_default();
     let is_deleting = backup.metadata.deletion_timestamp.is_some();
+    let snapshots = ctx.inventory.backups_of(&uid);
     let mut observed = Observed {
         database: None,
         volume: None,
@@ -106,8 +108,8 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         pod: EnginePod::Absent,
         engine: EngineView::NotRead,
         first: None,
-        snapshots: ctx.inventory.backups_of(&uid),
-        issued: issued(&status, ctx),
+        issued: issued(&status, snapshots.snapshots.first(), ctx),
+        snapshots,
         namespace_uid: None,
         teardown: false,
         users: Vec::new(),
@@ -164,12 +166,14 @@ fn uses(database: &Database, backup: &Backup) -> bool {
     is_from_it && status.is_none_or(|status| status.first_ready_at.is_none())
 }
 
-/// What this process has requested of EC2.
-fn issued(status: &BackupStatus, ctx: &Context) -> BTreeMap<Call, IssuedRequest> {
+/// What this process has requested of EC2. The first snapshot that EC2 shows is the next one to be deleted,
+/// also where no status names it.
+fn issued(status: &BackupStatus, shown: Option<&Snapshot>, ctx: &Context) -> BTreeMap<Call, IssuedRequest> {
     let volume = status.creation.as_ref().map(|creation| creation.volume_id.0.as_str());
     let snapshot = status.snapshot_id.as_ref().map(|id| id.0.as_str());
+    let deleted = shown.map(|snapshot| snapshot.id.0.as_str());
     let calls =
-        [(Call::CreateSnapshot, volume), (Call::CreateTags, snapshot), (Call::DeleteSnapshot, snapshot)];
+        [(Call::CreateSnapshot, volume), (Call::CreateTags, snapshot), (Call::DeleteSnapshot, deleted)];
     calls.into_iter().filter_map(|(call, id)| Some((call, ctx.issued.of(call, id?)?))).collect()
 }
 

@@ -6,8 +6,10 @@ use kube::ResourceExt;
 use super::plan::action::Plan;
 use super::wait::BackupWait;
 use crate::api::Backup;
+use crate::api::ConditionType::SnapshotMissing;
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
+use crate::controller::conditions;
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
@@ -26,11 +28,15 @@ pub(super) fn remember(plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
     let awaited = Awaited { token: None, last_possible_send: last_send, modifying: None };
     let interest = match &plan.waiting {
         _ if !plan.is_pending => Interest::Settled,
-        Some(wait) if BackupWait::takes_long(wait) => Interest::Slow(awaited),
-        Some(_) | None => Interest::Pending(awaited),
+        Some(wait) if !wait.takes_long() => Interest::Pending(awaited),
+        // A complete Backup whose snapshot is missed, or what EC2 takes hours for.
+        Some(_) | None => Interest::Slow(awaited),
     };
     ctx.inventory.set_interest(Kind::Backup, &uid, interest);
-    let named = status.snapshot_id.as_ref().filter(|_| status.deleted_at.is_none() && !plan.is_missing);
+    // What EC2 will not show says nothing about how much of what is ours its answers show.
+    let is_missing = plan.is_missing || conditions::is_true(backup.conditions(), SnapshotMissing);
+    let is_to_be_shown = status.deleted_at.is_none() && status.failure.is_none() && !is_missing;
+    let named = status.snapshot_id.as_ref().filter(|_| is_to_be_shown);
     ctx.inventory.set_named(Kind::Backup, &uid, named.map(|id| id.0.as_str()));
     if ends_turn(backup, plan) {
         ctx.backup_turns.end(&uid);

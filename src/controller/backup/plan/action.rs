@@ -87,8 +87,6 @@ pub enum Action {
         /// The engine's own time, as it said in this pass.
         engine_time: Timestamp,
     },
-    /// Write down when the checkpoint began: the engine's answer was lost.
-    RecordCheckpoint(Timestamp),
     /// Write down that the engine holds the checkpoint, and the snapshot has started.
     NoteConsistent,
     /// Have the engine end the checkpoint that began then, and write down that nothing is owed any more.

@@ -92,7 +92,7 @@ fn broken_by(action: &Action, observed: &Observed, status: &BackupStatus) -> Vec
             rule(is_deleting, "a Backup loses its finalizer only when it is being deleted");
             rule(status.checkpoint.is_none(), "a Backup that owes a release stays");
         }
-        Action::AddFinalizer | Action::RecordCheckpoint(_) | Action::RecordSnapshot(_) | Action::Tag(..) => {}
+        Action::AddFinalizer | Action::RecordSnapshot(_) | Action::Tag(..) => {}
     }
     broken
 }

@@ -23,7 +23,10 @@ pub(super) fn owed(observed: &Observed, status: &BackupStatus, now: Timestamp) -
     };
     let is_over = status.is_final() || status.snapshot_id.is_some();
     let is_deleting = observed.backup.metadata.deletion_timestamp.is_some();
-    if is_over || is_deleting || is_overdue(observed, owed, now) {
+    // QuestDB shows a checkpoint from its request on, and has written everything only when it answers. One
+    // whose answer was lost may not be whole: no snapshot is taken under it.
+    let is_unanswered = owed.began_at.is_none();
+    if is_over || is_deleting || is_unanswered || is_overdue(observed, owed, now) {
         let is_certain = is_under(status, owed) && !status.is_final();
         let mut actions = Vec::new();
         if is_certain && status.consistency.is_none() {
@@ -31,9 +34,6 @@ pub(super) fn owed(observed: &Observed, status: &BackupStatus, now: Timestamp) -
         }
         actions.push(Action::Release(began_at));
         return Some(Plan::act(actions, BackupWait::Releasing).after(recheck));
-    }
-    if owed.began_at.is_none() {
-        return Some(Plan::act(vec![Action::RecordCheckpoint(began_at)], BackupWait::BeginningCheckpoint));
     }
     None
 }

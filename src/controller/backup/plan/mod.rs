@@ -16,10 +16,12 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use self::action::{Action, Plan};
+use self::facts::proven_absent;
 use super::observe::Observed;
 use super::wait::BackupWait;
-use crate::api::BackupStatus;
+use crate::api::{BackupStatus, ConditionType};
 use crate::cluster::finalizer;
+use crate::controller::conditions;
 
 /// Decides what to do about a Backup. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
@@ -61,11 +63,13 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// Nothing follows but that the snapshot is missed.
+/// Nothing follows but that the snapshot is missed, once its absence is proven: one answer of EC2 may be
+/// incomplete, or that of another account.
 fn over(observed: &Observed, status: &BackupStatus) -> Plan {
-    let completed_at = status.completed_at.as_ref().map(|at| at.0);
     let is_listed = observed.snapshots.snapshots.iter().any(|it| Some(&it.id) == status.snapshot_id.as_ref());
-    let is_missing =
-        completed_at.zip(observed.snapshots.swept_at).is_some_and(|(at, swept)| swept > at && !is_listed);
-    Plan { is_missing, ..Plan::done() }
+    let is_missed = status.completed_at.is_some() && observed.snapshots.swept_at.is_some() && !is_listed;
+    let attempt = status.creation.as_ref().map(|creation| &creation.attempt);
+    let was_gone = conditions::is_true(observed.backup.conditions(), ConditionType::SnapshotMissing);
+    let is_gone = was_gone || proven_absent(observed, attempt).is_some();
+    Plan { is_missing: is_missed && is_gone, is_pending: is_missed && !is_gone, ..Plan::done() }
 }

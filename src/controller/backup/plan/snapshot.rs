@@ -89,11 +89,11 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
         return Plan::wait(BackupWait::NoVolume(name())).after(recheck);
     };
     let kind = database.spec.engine.kind;
-    let is_engine_running = matches!(observed.pod, EnginePod::Running { .. });
     let is_unused = ebs.state == VolumeState::Available && ebs.attachments.is_empty();
-    // Nothing writes to a volume that is attached to nothing, and what an engine is to recover from at its
-    // first start is not consistent before that.
-    let is_at_rest = is_unused && !is_engine_running && !Contents::is_unrecovered(database);
+    // Nothing writes to a volume that is attached to nothing, as long as no pod is about to: what EC2 showed
+    // may be minutes old. What an engine is to recover from at its first start is not consistent before that.
+    let has_no_pod = observed.pod == EnginePod::Absent;
+    let is_at_rest = is_unused && has_no_pod && !Contents::is_unrecovered(database);
     let with_checkpoint = engine::checkpoint::is_needed(kind) && !is_at_rest;
     if with_checkpoint && let Some(plan) = checkpoint::begin(observed, status, now) {
         return plan;

@@ -66,7 +66,6 @@ fn writes_the_backup(action: &Action) -> bool {
     match action {
         Action::AddFinalizer
         | Action::Checkpoint { .. }
-        | Action::RecordCheckpoint(_)
         | Action::NoteConsistent
         | Action::Release(_)
         | Action::NoteReleased

@@ -37,12 +37,18 @@ fn after(observed: &Observed) -> BackupStatus {
 #[test]
 fn a_complete_backup_stays_complete_and_says_when_its_snapshot_is_gone() {
     let is_missing = |observed: &Observed| plan(observed, at(40)).is_missing;
-    let gone = |swept| with(completed(swept), |it| it.snapshots.snapshots.clear());
+    let unlisted = || with(completed(30), |it| it.snapshots.snapshots.clear());
+    let gone = || with(unlisted(), |it| it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) }));
     assert!(!is_missing(&completed(30)));
-    assert!(!is_missing(&gone(19)), "that sync is older than the end");
-    assert!(!is_missing(&with(gone(30), |it| it.snapshots.swept_at = None)));
-    assert!(is_missing(&gone(30)));
-    let new = after(&gone(30));
+    assert!(!is_missing(&unlisted()), "one answer of EC2 may be incomplete");
+    assert!(plan(&unlisted(), at(40)).is_pending, "it is looked up until its absence is proven");
+    assert!(!is_missing(&with(gone(), |it| it.snapshots.swept_at = None)));
+    assert!(is_missing(&gone()));
+    let new = after(&gone());
+    let told = with(unlisted(), |it| it.backup.status = Some(new.clone()));
+    assert!(is_missing(&told), "what was proven stands until EC2 shows the snapshot");
+    let shown = with(completed(30), |it| it.backup.status = Some(new.clone()));
+    assert!(!is_missing(&shown));
     let is = |kind| conditions::is_true(&new.conditions, kind);
     assert!(is(ConditionType::Complete) && is(ConditionType::SnapshotMissing));
     assert!(!is(ConditionType::Failed) && !is(ConditionType::Stalled));

@@ -8,9 +8,6 @@ impl Life {
         match action {
             Action::AddFinalizer => self.backup.metadata.finalizers = Some(vec![FINALIZER.to_owned()]),
             Action::Checkpoint { pod_uid, engine_time } => return self.checkpoint(pod_uid, *engine_time),
-            Action::RecordCheckpoint(began_at) => {
-                self.status().checkpoint.as_mut().unwrap().began_at = Some(MicroTime(*began_at));
-            }
             Action::NoteConsistent => self.status().consistency = Some(Consistency::EngineCheckpoint),
             Action::Release(began_at) => return self.release(*began_at),
             Action::NoteReleased => self.note_released(),
