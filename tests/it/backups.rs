@@ -4,8 +4,8 @@ mod pages;
 
 use clap::Parser;
 use freehold::api::backup::Consistency;
-use freehold::api::{Backup, Database};
-use kube::api::{DeleteParams, PostParams};
+use freehold::api::{Backup, BackupSchedule, Database};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -129,6 +129,43 @@ fn a_paused_questdb_is_backed_up_without_its_engine_and_the_snapshot_goes_with_t
         env.ec2().call("a-person", &parameters).unwrap();
         let backup = is(&env, "second", "SnapshotMissing").await;
         assert_eq!(backup.condition("Complete").0, "True", "this is final");
+        env.close().await;
+    });
+}
+
+#[test]
+fn a_schedule_creates_a_backup_at_its_time_and_deletes_the_one_that_it_does_not_keep() {
+    run(async {
+        let env = TestEnv::start("backup-schedule").await;
+        env.create("orders", &json!({"engine": postgresql()["engine"], "deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        back_up(&env, "first", &json!({"databaseName": "orders"})).await;
+        let first = is(&env, "first", "Complete").await.status.unwrap().snapshot_id.unwrap();
+        let backups = env.api::<Backup>();
+        let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": "minutely"}}});
+        backups.patch("first", &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+        let schedule = json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+            "metadata": {"namespace": env.name, "name": "minutely"},
+            "spec": {"databaseName": "orders", "schedule": "* * * * *", "retention": {"count": 1}},
+        });
+        let schedule: BackupSchedule = serde_json::from_value(schedule).unwrap();
+        let schedules = env.api::<BackupSchedule>();
+        schedules.create(&PostParams::default(), &schedule).await.unwrap();
+        until("the first Backup being gone, with its snapshot", || async {
+            let left = backups.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+            let names: Vec<String> = left.iter().map(kube::ResourceExt::name_any).collect();
+            let snapshots: Vec<String> = env.ec2().snapshots().into_iter().map(|it| it.id).collect();
+            let is_gone = !names.contains(&"first".to_owned()) && !snapshots.contains(&first.0);
+            seen(is_gone.then_some(()), || format!("{names:?} {snapshots:?}"))
+        })
+        .await;
+        let left = backups.list(&ListParams::default()).await.unwrap().items;
+        assert!(
+            left.iter().any(Backup::can_be_restored),
+            "the last one that can be restored stays: {left:?}"
+        );
+        schedules.delete("minutely", &DeleteParams::default()).await.unwrap();
         env.close().await;
     });
 }
