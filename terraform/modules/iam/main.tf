@@ -24,7 +24,14 @@ locals {
     && (length(var.kms_key_arns) > 0 || anytrue([for action in flatten([statement.Action]) : !startswith(action, "kms:")]))
   ]
 
-  policy = jsonencode({ Version = local.document.Version, Statement = local.statements })
+  # IAM allows 6144 characters in a managed policy: what is for backups alone is in one of its own.
+  policies = {
+    for name, is_for_backups in { this = false, backups = true } : name => jsonencode({
+      Version   = local.document.Version
+      Statement = [for statement in local.statements : statement if endswith(statement.Sid, "Backups") == is_for_backups]
+    })
+  }
+  policy = local.policies.this
 
   oidc_issuer = var.oidc_provider_arn == null ? "" : split(":oidc-provider/", var.oidc_provider_arn)[1]
 
@@ -86,6 +93,19 @@ resource "aws_iam_policy" "this" {
 resource "aws_iam_role_policy_attachment" "this" {
   role       = aws_iam_role.this.name
   policy_arn = aws_iam_policy.this.arn
+}
+
+resource "aws_iam_policy" "backups" {
+  name        = "${local.name}-backups"
+  path        = var.path
+  description = "What Freehold's operator calls in EC2 for backups, on resources of the cluster id ${var.cluster_id} only"
+  policy      = local.policies.backups
+  tags        = var.tags
+}
+
+resource "aws_iam_role_policy_attachment" "backups" {
+  role       = aws_iam_role.this.name
+  policy_arn = aws_iam_policy.backups.arn
 }
 
 resource "aws_eks_pod_identity_association" "this" {

@@ -14,8 +14,18 @@ output "policy_arn" {
 }
 
 output "policy_json" {
-  description = "The operator's policy, for a review or for a role that is made elsewhere."
+  description = "The operator's policy, for a review or for a role that is made elsewhere. What is for backups alone is in backups_policy_json."
   value       = local.policy
+}
+
+output "backups_policy_arn" {
+  description = "ARN of the operator's policy for backups."
+  value       = aws_iam_policy.backups.arn
+}
+
+output "backups_policy_json" {
+  description = "The operator's policy for backups, which belongs to the same role."
+  value       = local.policies.backups
 }
 
 output "cluster_id" {
@@ -23,7 +33,7 @@ output "cluster_id" {
   value       = var.cluster_id
 
   # Whoever uses the id to install the operator installs it when the role can do something.
-  depends_on = [aws_iam_role_policy_attachment.this, aws_eks_pod_identity_association.this]
+  depends_on = [aws_iam_role_policy_attachment.this, aws_iam_role_policy_attachment.backups, aws_eks_pod_identity_association.this]
 }
 
 output "service_account" {

@@ -40,8 +40,13 @@ run "without_a_key_no_permission_on_kms" {
   }
 
   assert {
-    condition     = output.cluster_id == "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11" && output.policy_json == aws_iam_policy.this.policy
-    error_message = "The outputs must be what the policy has."
+    condition     = output.cluster_id == "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11" && output.policy_json == aws_iam_policy.this.policy && output.backups_policy_json == aws_iam_policy.backups.policy
+    error_message = "The outputs must be what the policies have."
+  }
+
+  assert {
+    condition     = [for statement in jsondecode(output.backups_policy_json).Statement : statement.Sid] == ["CreateVolumesFromBackups", "TagBackups", "DeleteBackups"] && !strcontains(output.policy_json, "Backups")
+    error_message = "What is for backups alone, and nothing else, must be in the policy for backups."
   }
 }
 
