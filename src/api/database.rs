@@ -223,6 +223,13 @@ impl Database {
     pub fn conditions(&self) -> &[Condition] {
         self.status.as_ref().map_or(&[], |status| &status.conditions)
     }
+
+    /// The version that decides which versions can read the data: the newest that was started on it, else
+    /// the one of the spec.
+    pub fn data_version(&self) -> Option<String> {
+        let started = self.status.as_ref().and_then(|status| status.engine_version.clone());
+        started.or_else(|| self.spec.engine.version.clone())
+    }
 }
 
 /// One setting's value: a line of text.

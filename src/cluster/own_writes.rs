@@ -245,6 +245,12 @@ mod tests {
         ["8", "9", "10"].into_iter().filter(|version| writes.are_in(&map(version))).collect()
     }
 
+    /// What a write to the ConfigMap is of.
+    fn the_map() -> Target {
+        let request = Request::patch("/api/v1/namespaces/team-a/configmaps/a").body(Body::empty());
+        Target::of(&request.unwrap()).unwrap()
+    }
+
     async fn patch(client: Client) -> Result<ConfigMap, kube::Error> {
         let maps: Api<ConfigMap> = Api::default_namespaced(client);
         maps.patch("a", &PatchParams::default(), &Patch::Merge(json!({}))).await
@@ -286,10 +292,7 @@ mod tests {
     async fn a_refused_write_changes_nothing_but_after_a_conflict_the_object_is_read() {
         for (status, used) in [(422, vec!["9", "10"]), (409, vec![]), (404, vec!["8", "9", "10"])] {
             let (client, writes) = answered(status, &json!({"metadata": {}}));
-            let target = Target::of(
-                &Request::patch("/api/v1/namespaces/team-a/configmaps/a").body(Body::empty()).unwrap(),
-            );
-            writes.answered(&target.unwrap(), object("9").to_string().as_bytes());
+            writes.answered(&the_map(), object("9").to_string().as_bytes());
             let _ = patch(client).await;
             assert_eq!(usable(&writes), used, "{status}");
         }
@@ -298,12 +301,9 @@ mod tests {
     #[tokio::test]
     async fn of_two_answers_the_newer_one_counts_whichever_comes_last() {
         let (_, writes) = answered(200, &json!({}));
-        let target = Target::of(
-            &Request::patch("/api/v1/namespaces/team-a/configmaps/a").body(Body::empty()).unwrap(),
-        );
-        let target = target.unwrap();
-        writes.answered(&target, object("10").to_string().as_bytes());
-        writes.answered(&target, object("9").to_string().as_bytes());
+        for version in ["10", "9"] {
+            writes.answered(&the_map(), object(version).to_string().as_bytes());
+        }
         assert_eq!(usable(&writes), ["10"]);
     }
 

@@ -24,12 +24,11 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Of this Database: the version is the newest that was started on the data.
+    /// Of this Database.
     pub fn of(database: &Database, file_system: FileSystem, namespace_uid: Option<String>) -> Self {
         let engine = &database.spec.engine;
-        let started = database.status.as_ref().and_then(|status| status.engine_version.clone());
         let version = match engine.kind {
-            EngineType::Questdb | EngineType::Postgresql => started.or_else(|| engine.version.clone()),
+            EngineType::Questdb | EngineType::Postgresql => database.data_version(),
             EngineType::Custom => engine.custom.as_ref().map(|custom| custom.image.clone()),
         };
         Self { engine: engine.kind, version, file_system: file_system.as_str().to_owned(), namespace_uid }

@@ -145,12 +145,8 @@ pub fn marks(
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let spec = owner.map(|owner| &owner.spec.engine);
-    // What was started decides which versions can read the data.
-    let started = owner.and_then(|owner| owner.status.as_ref()?.engine_version.clone());
-    let requested = || {
-        spec.and_then(|engine| engine.version.clone().or_else(|| Some(engine.custom.as_ref()?.image.clone())))
-    };
-    let version = started.or_else(requested);
+    let image = || Some(spec?.custom.as_ref()?.image.clone());
+    let version = owner.and_then(Database::data_version).or_else(image);
     let data_path = spec.and_then(|engine| Some(engine.custom.as_ref()?.data_path.clone()));
     let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
     let marks = [

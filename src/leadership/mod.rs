@@ -313,7 +313,7 @@ impl Leadership {
         Ok(())
     }
 
-    /// A call that is given up after a retry period: the next one is due then.
+    /// A call with a time limit of one retry period: the next one is due then.
     async fn call<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
         let limit = self.timing.leader_elect_retry_period;
         Ok(tokio::time::timeout(limit, call).await.map_err(|_| CallError::TimedOut(limit))??)

@@ -189,14 +189,9 @@ async fn delete_snapshot(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    // The policy that counts is the one of this moment: read fresh, so that a change of mind is honoured.
+    // The policy that counts is the one of this moment.
     let backups = backups(&acted.object, ctx);
-    let fresh = backups.get(&acted.object.name_any()).await?;
-    if fresh.metadata.resource_version != acted.object.metadata.resource_version
-        || fresh.metadata.uid != acted.object.metadata.uid
-    {
-        return Err(ActError::Conflict);
-    }
+    acted.check_as_read(&backups).await?;
     if !acted.may_call(Call::DeleteSnapshot, Priority::Existing, ctx) {
         return Ok(());
     }

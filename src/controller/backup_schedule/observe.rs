@@ -41,7 +41,8 @@ pub async fn observe(schedule: &BackupSchedule, ctx: &Context) -> Result<Option<
     let backups = backups.list(&ListParams::default()).await?.items;
     let is_listed = |backup: &&Backup| {
         let id = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
-        id.is_some_and(|id| ctx.inventory.restorable(id).is_some())
+        let shown = ctx.inventory.backups_of(&backup.uid().unwrap_or_default()).snapshots;
+        id.is_some_and(|id| shown.iter().any(|snapshot| snapshot.id == *id))
     };
     let listed = backups.iter().filter(is_listed).map(ResourceExt::name_any).collect();
     Ok(Some(Observed {

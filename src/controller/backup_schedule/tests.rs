@@ -144,7 +144,11 @@ fn no_backup_begins_beside_one_that_is_not_complete() {
     assert_eq!(due.left_out, Some(("nightly-202606020330".to_owned(), unfinished.clone())));
     let told = json!({"lastTime": "2026-06-02T03:30:00Z"});
     let after = planned(&json!({}), &told, running(), "2026-06-02T03:31:00Z");
-    assert_eq!((after.left_out, after.waiting), (None, Some(unfinished)), "it is told as long as it is so");
+    assert_eq!(
+        (after.left_out, after.waiting),
+        (None, Some(unfinished)),
+        "it is reported as long as it lasts"
+    );
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl Copies {
     }
 }
 
-/// What a kubelet reports besides changes often, and nobody reads it here.
+/// The rest of what a kubelet reports changes often, and no plan reads it from this copy.
 fn keep_allocatable(core_node: &mut CoreNode) {
     let allocatable = core_node.status.take().and_then(|status| status.allocatable);
     core_node.status = allocatable.map(|it| NodeStatus { allocatable: Some(it), ..NodeStatus::default() });

@@ -1,6 +1,9 @@
 //! What became of a plan, and the writes that can fail: shared by the act steps.
 
-use kube::Resource;
+use std::fmt::Debug;
+
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 
 use super::call_blocked::call_blocked;
 use super::context::Context;
@@ -62,6 +65,18 @@ impl<K> Acted<K> {
             .err()
             .map(|Wait { until }| CallBlocked::RateLimited { until });
         self.call_blocked.is_none()
+    }
+
+    /// Reads the object from the API server: a conflict when it has changed since this pass read it, so that
+    /// nothing is destroyed that a person has just decided to keep.
+    pub async fn check_as_read(&self, api: &Api<K>) -> Result<(), ActError>
+    where
+        K: Resource + Clone + DeserializeOwned + Debug,
+    {
+        let fresh = api.get(&self.object.name_any()).await?;
+        let (fresh, read) = (fresh.meta(), self.object.meta());
+        let is_as_read = fresh.resource_version == read.resource_version && fresh.uid == read.uid;
+        if is_as_read { Ok(()) } else { Err(ActError::Conflict) }
     }
 
     /// EC2's answer to a call about the resource of this id that is made until EC2 shows its effect: when it

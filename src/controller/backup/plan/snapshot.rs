@@ -121,7 +121,6 @@ fn ebs_volume<'a>(observed: &'a Observed, volume: &Volume) -> Option<&'a EbsVolu
 
 fn source(observed: &Observed, database: &Database, volume: &Volume, ebs: &EbsVolume) -> BackupSource {
     let engine = &database.spec.engine;
-    let started = database.status.as_ref().and_then(|status| status.engine_version.clone());
     let of_pod = match &observed.pod {
         EnginePod::Running { image, .. } => image.clone(),
         EnginePod::Absent | EnginePod::NotRunning => None,
@@ -133,7 +132,7 @@ fn source(observed: &Observed, database: &Database, volume: &Volume, ebs: &EbsVo
         volume_id: ebs.id.clone(),
         file_system: volume.spec.file_system.as_str().to_owned(),
         engine: engine.kind,
-        engine_version: started.or_else(|| engine.version.clone()),
+        engine_version: database.data_version(),
         image: of_pod.or_else(of_spec),
     }
 }

@@ -62,16 +62,13 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
 /// Creates the Backup of a time that has come, or leaves it out.
 fn answer(observed: &Observed, mine: &[&Backup], time: Timestamp, plan: &mut Plan) {
     let name = backup_name(&observed.schedule, time);
-    let is_it = |backup: &Backup| backup.name_any() == name;
-    if mine.iter().any(|backup| is_it(backup)) {
-        return;
-    }
-    if observed.backups.iter().any(is_it) {
-        plan.left_out = Some((name.clone(), ScheduleWait::NameTaken(name)));
-    } else if let Some(earlier) = unfinished(mine) {
-        plan.left_out = Some((name, ScheduleWait::Unfinished(earlier.name_any())));
-    } else {
-        plan.actions.push(Action::Create(name));
+    match observed.backups.iter().find(|backup| backup.name_any() == name) {
+        Some(backup) if is_of(backup, &observed.schedule) => {}
+        Some(_) => plan.left_out = Some((name.clone(), ScheduleWait::NameTaken(name))),
+        None => match unfinished(mine) {
+            Some(earlier) => plan.left_out = Some((name, ScheduleWait::Unfinished(earlier.name_any()))),
+            None => plan.actions.push(Action::Create(name)),
+        },
     }
 }
 
@@ -121,7 +118,7 @@ fn last_time(schedule: &BackupSchedule) -> Option<Timestamp> {
 }
 
 /// The Backup of this time, which is in UTC: `nightly-202611260330`.
-pub(super) fn backup_name(schedule: &BackupSchedule, time: Timestamp) -> String {
+fn backup_name(schedule: &BackupSchedule, time: Timestamp) -> String {
     format!("{}-{}", schedule.name_any(), time.strftime("%Y%m%d%H%M"))
 }
 

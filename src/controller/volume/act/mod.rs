@@ -246,14 +246,8 @@ async fn delete_volume(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    // The policy that counts is the one of this moment: read fresh, so that a change of mind is honoured.
-    let volumes = volumes(&acted.object, ctx);
-    let fresh = volumes.get(&acted.object.name_any()).await?;
-    if fresh.metadata.resource_version != acted.object.metadata.resource_version
-        || fresh.metadata.uid != acted.object.metadata.uid
-    {
-        return Err(ActError::Conflict);
-    }
+    // The policy that counts is the one of this moment.
+    acted.check_as_read(&volumes(&acted.object, ctx)).await?;
     if !acted.may_call(Call::DeleteVolume, Priority::Existing, ctx) {
         return Ok(());
     }
