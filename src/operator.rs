@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Namespace, Node as CoreNode};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::runtime::watcher;
 use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::keys::DEDICATED_LABEL;
+use crate::api::keys::{DEDICATED_LABEL, VOLUME_UID_LABEL};
 use crate::api::{Backup, BackupSchedule, Database, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
@@ -22,6 +22,8 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes;
+use crate::cluster::recent::Recent;
+use crate::controller::copies::{CopiedApis, Copies};
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
@@ -212,9 +214,12 @@ pub fn context(
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty(&own_writes)),
         node_classes: Arc::new(Mirror::empty(&own_writes)),
+        persistent_volumes: Arc::new(Mirror::empty(&own_writes)),
         attachments: Arc::new(Mirror::empty(&own_writes)),
         csi_nodes: Arc::new(Mirror::empty(&own_writes)),
         own_writes,
+        secrets: Recent::new(settings.time_scale),
+        pods: Recent::new(settings.time_scale),
         fleet: Fleet::of(scopes(settings).len()),
         pulse: Pulse::default(),
         metrics,
@@ -254,29 +259,29 @@ fn spawn_of(
     stop: &CancellationToken,
 ) {
     let client = &ctx.client;
-    tasks.spawn(node::run(Arc::clone(ctx), api::<Node>(client, scope), concurrency, stop.clone()));
-    let volumes = api::<Volume>(client, scope);
-    let claims = api::<PersistentVolumeClaim>(client, scope);
-    tasks.spawn(volume::run(Arc::clone(ctx), volumes, claims, concurrency, stop.clone()));
+    let copies = Arc::new(Copies::empty(&ctx.own_writes));
+    tasks.spawn(node::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
+    let scope_name = scope.map(str::to_owned);
+    tasks.spawn(volume::run(Arc::clone(ctx), Arc::clone(&copies), scope_name, concurrency, stop.clone()));
+    tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
     tasks.spawn(backup::run(Arc::clone(ctx), api::<Backup>(client, scope), concurrency, stop.clone()));
     let scheduled = backup_schedule::Apis { schedules: api(client, scope), backups: api(client, scope) };
     tasks.spawn(backup_schedule::run(Arc::clone(ctx), scheduled, concurrency, stop.clone()));
-    let watched = database::Apis {
+    let apis = CopiedApis {
         databases: api(client, scope),
-        copied: database::copies::CopiedApis {
-            nodes: api(client, scope),
-            volumes: api(client, scope),
-            stateful_sets: api(client, scope),
-            config_maps: api(client, scope),
-            core_nodes: Api::all(client.clone()),
-            pods: api(client, scope),
-            services: api(client, scope),
-            service_accounts: api(client, scope),
-            network_policies: api(client, scope),
-            disruption_budgets: api(client, scope),
-        },
+        nodes: api(client, scope),
+        volumes: api(client, scope),
+        claims: api(client, scope),
+        stateful_sets: api(client, scope),
+        config_maps: api(client, scope),
+        core_nodes: Api::all(client.clone()),
+        pods: api(client, scope),
+        services: api(client, scope),
+        service_accounts: api(client, scope),
+        network_policies: api(client, scope),
+        disruption_budgets: api(client, scope),
     };
-    tasks.spawn(database::run(Arc::clone(ctx), watched, concurrency, stop.clone()));
+    tasks.spawn(copies.run(apis, stop.clone()));
 }
 
 /// Starts the caches that the controllers share.
@@ -284,23 +289,23 @@ fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &Cancellatio
     let client = || ctx.client.clone();
     let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
     let core_nodes = Arc::clone(&ctx.core_nodes);
-    tasks.spawn(core_nodes.run(
-        Api::all(client()),
-        dedicated,
-        |core_node| core_node.status = None,
-        stop.clone(),
-    ));
+    tasks.spawn(core_nodes.run(Api::all(client()), dedicated, without_images, stop.clone()));
+    let ours = watcher::Config::default().labels(VOLUME_UID_LABEL);
+    let persistent_volumes = Arc::clone(&ctx.persistent_volumes);
+    tasks.spawn(persistent_volumes.run(Api::all(client()), ours, |_| (), stop.clone()));
     let node_classes = Arc::clone(&ctx.node_classes);
     tasks.spawn(node_classes.run(Api::all(client()), watcher::Config::default(), |_| (), stop.clone()));
     let attachments = Arc::clone(&ctx.attachments);
-    tasks.spawn(attachments.run(
-        Api::all(client()),
-        watcher::Config::default(),
-        |held| held.status = None,
-        stop.clone(),
-    ));
+    tasks.spawn(attachments.run(Api::all(client()), watcher::Config::default(), |_| (), stop.clone()));
     let csi_nodes = Arc::clone(&ctx.csi_nodes);
     tasks.spawn(csi_nodes.run(Api::all(client()), watcher::Config::default(), |_| (), stop.clone()));
+}
+
+/// A kubelet lists up to 50 images, which are most of what it reports.
+fn without_images(core_node: &mut CoreNode) {
+    if let Some(status) = &mut core_node.status {
+        status.images = None;
+    }
 }
 
 /// Serves metrics and health until `stop`.

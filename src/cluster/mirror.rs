@@ -6,23 +6,31 @@ use std::sync::Arc;
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{FutureExt, Stream, StreamExt};
-use k8s_openapi::NamespaceResourceScope;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
-use super::own_writes::OwnWrites;
+use super::own_writes::{OwnWrites, Unseen};
+
+/// What a pass believes of the copies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reads {
+    /// All that they show, an absence included: enough to see that there is nothing to do.
+    Cached,
+    /// What is there. An absence is read from the API server, and whatever is acted upon with it.
+    Live,
+}
 
 /// The copy. It may be a moment old: it shows where to look, and what still exists, but that something is
 /// gone or never was is read from the API server wherever anything is destroyed on the strength of it.
 pub struct Mirror<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
-    own_writes: Arc<OwnWrites>,
+    unseen: Arc<Unseen>,
     /// Taken by `run`.
     writer: Mutex<Option<Writer<K>>>,
     subscribers: Mutex<Vec<UnboundedSender<K>>>,
@@ -34,11 +42,10 @@ where
 {
     /// A copy that holds nothing yet: `run` fills it. This process' writes of its objects are noted.
     pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
-        own_writes.note::<K>();
         let writer = Writer::default();
         Self {
             store: writer.as_reader(),
-            own_writes: Arc::clone(own_writes),
+            unseen: own_writes.of_copy::<K>(),
             writer: Mutex::new(Some(writer)),
             subscribers: Mutex::default(),
         }
@@ -61,7 +68,10 @@ where
         let mut before = Vec::new();
         while let Some(change) = changes.next().await {
             match change {
-                Ok(Event::Apply(object)) => self.tell(&object),
+                Ok(Event::Apply(object)) => {
+                    self.unseen.shown(&object);
+                    self.tell(&object);
+                }
                 Ok(Event::Delete(object)) => self.has_gone(&object),
                 // What is listed anew is not in the copy before the list is whole.
                 Ok(Event::Init) => before = self.store.state(),
@@ -77,6 +87,7 @@ where
     /// Tells of everything that is there, and of what was there before.
     fn listed_anew(&self, before: &[Arc<K>]) {
         for object in self.store.state() {
+            self.unseen.shown(object.as_ref());
             self.tell(&object);
         }
         for object in before {
@@ -87,7 +98,7 @@ where
     }
 
     fn has_gone(&self, object: &K) {
-        self.own_writes.gone(object);
+        self.unseen.gone(object);
         self.tell(object);
     }
 
@@ -98,30 +109,60 @@ where
         receiver
     }
 
+    /// What wakes the objects themselves, for a controller of theirs: the copy shows the change before it.
+    pub fn triggers(&self) -> impl Stream<Item = Result<K, watcher::Error>> + Send + use<K> {
+        self.changes().map(Ok)
+    }
+
     /// The object of this key; `None` while the copy does not show it, which does not prove that it is not
     /// there.
     pub fn get(&self, key: &ObjectRef<K>) -> Option<K> {
         self.store.get(key).map(|object| object.as_ref().clone())
     }
 
-    /// The object of this name as this process' last write left it, or newer: from the copy, or from the API
-    /// server where the copy does not show that, or no such object.
-    pub async fn current(
-        &self,
-        client: &Client,
-        namespace: &str,
-        name: &str,
-    ) -> Result<Option<K>, kube::Error>
-    where
-        K: Resource<Scope = NamespaceResourceScope>,
-    {
-        let shown = self.get(&ObjectRef::new(name).within(namespace));
-        if let Some(shown) = shown.filter(|shown| self.own_writes.are_in(shown)) {
-            return Ok(Some(shown));
+    /// The objects, for a controller of theirs.
+    pub fn store(&self) -> Store<K> {
+        self.store.clone()
+    }
+
+    /// The writes that the copy does not show yet.
+    pub fn unseen(&self) -> &Unseen {
+        &self.unseen
+    }
+
+    /// The object of this name as this process' last write left it, or newer. A live read is from the API
+    /// server.
+    pub async fn read(&self, api: &Api<K>, name: &str, reads: Reads) -> Result<Option<K>, kube::Error> {
+        match reads {
+            Reads::Cached => self.current(api, name, reads).await,
+            Reads::Live => self.asked(api, name).await,
         }
-        let read = Api::namespaced(client.clone(), namespace).get_opt(name).await?;
-        self.own_writes.read(Some(namespace), name, read.as_ref());
-        Ok(read)
+    }
+
+    /// As `read`; but of a live read only an absence is from the API server.
+    pub async fn current(&self, api: &Api<K>, name: &str, reads: Reads) -> Result<Option<K>, kube::Error> {
+        let mut key = ObjectRef::new(name);
+        key.namespace = api.namespace().map(str::to_owned);
+        match self.get(&key) {
+            Some(shown) if self.unseen.are_in(&shown) => Ok(Some(shown)),
+            None if reads == Reads::Cached && self.is_whole() && !self.is_open(&key) => Ok(None),
+            Some(_) | None => self.asked(api, name).await,
+        }
+    }
+
+    fn is_open(&self, key: &ObjectRef<K>) -> bool {
+        self.unseen.is_open::<K>(key.namespace.as_deref(), &key.name)
+    }
+
+    async fn asked(&self, api: &Api<K>, name: &str) -> Result<Option<K>, kube::Error> {
+        let answer = api.get_opt(name).await?;
+        self.unseen.read(api.namespace(), name, answer.as_ref());
+        Ok(answer)
+    }
+
+    /// Whether it shows all objects of a moment.
+    pub fn is_whole(&self) -> bool {
+        self.store.wait_until_ready().now_or_never().is_some_and(|ready| ready.is_ok())
     }
 
     /// The objects of a namespace, or of the cluster, that are so, each as this process' last write left it,
@@ -133,31 +174,27 @@ where
         is_so: impl Fn(&K) -> bool,
         may_be: impl Fn(&str) -> bool,
     ) -> Option<Vec<K>> {
-        self.store.wait_until_ready().now_or_never()?.ok()?;
+        if !self.is_whole() {
+            return None;
+        }
         let all = self.store.state();
         let is_of = |it: &&Arc<K>| it.namespace().as_deref() == namespace && is_so(it);
         let found: Vec<K> = all.iter().filter(is_of).map(|it| it.as_ref().clone()).collect();
-        let are_current = found.iter().all(|it| self.own_writes.are_in(it));
-        let are_shown = self.own_writes.open::<K>(namespace).iter().all(|open| !may_be(open));
+        let are_current = found.iter().all(|it| self.unseen.are_in(it));
+        let are_shown = self.unseen.open::<K>(namespace).iter().all(|open| !may_be(open));
         (are_current && are_shown).then_some(found)
     }
 
     /// The names of those that are so; `None` while the copy is not whole.
     pub fn names(&self, is_so: impl Fn(&K) -> bool) -> Option<Vec<String>> {
-        self.store.wait_until_ready().now_or_never()?.ok()?;
-        Some(
-            self.store
-                .state()
-                .iter()
-                .filter(|object| is_so(object))
-                .map(|object| object.name_any())
-                .collect(),
-        )
+        self.picked(|object| is_so(object).then(|| object.name_any()))
     }
 
     /// What this picks of each; `None` while the copy is not whole.
     pub fn picked<T>(&self, pick: impl Fn(&K) -> Option<T>) -> Option<Vec<T>> {
-        self.store.wait_until_ready().now_or_never()?.ok()?;
+        if !self.is_whole() {
+            return None;
+        }
         Some(self.store.state().iter().filter_map(|object| pick(object)).collect())
     }
 

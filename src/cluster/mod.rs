@@ -9,6 +9,7 @@ pub mod mirror;
 pub mod own_writes;
 pub mod ownership;
 pub mod persistent_volume;
+pub mod recent;
 pub mod status;
 pub mod teardown;
 

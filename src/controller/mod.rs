@@ -6,6 +6,7 @@ pub mod blocker;
 pub mod call_blocked;
 pub mod conditions;
 pub mod contents;
+pub mod copies;
 pub mod creation;
 pub mod database;
 pub mod memory;

@@ -31,8 +31,14 @@ use crate::time::sooner;
 #[cfg(test)]
 mod tests;
 
-/// Runs the controller until `stop`.
-pub async fn run(ctx: Arc<Context>, backups: Api<Backup>, concurrency: u16, stop: CancellationToken) {
+/// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
+/// missed of copies that are filled from then on.
+pub fn run(
+    ctx: Arc<Context>,
+    backups: Api<Backup>,
+    concurrency: u16,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send {
     let woken = wakes(&ctx);
     let controller = Controller::new(backups, watcher::Config::default());
     ctx.metrics.shown().conditions(controller.store(), Backup::conditions);
@@ -48,7 +54,6 @@ pub async fn run(ctx: Arc<Context>, backups: Api<Backup>, concurrency: u16, stop
         |backup| backup.status.as_ref().is_some_and(|status| status.checkpoint.is_some()),
         |backup, ctx, events| async move { pass(&backup, &ctx, &events).await },
     )
-    .await;
 }
 
 /// One pass: observe, plan, act, status, remember.

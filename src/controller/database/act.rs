@@ -26,7 +26,7 @@ use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_N
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::Events;
-use crate::cluster::{delete, finalizer};
+use crate::cluster::{delete, finalizer, recent};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 use crate::controller::retention::Holder;
@@ -170,6 +170,13 @@ async fn record_restore(
     Ok(())
 }
 
+async fn create_secret(secret: &Secret, ctx: &Context) -> Result<(), kube::Error> {
+    let created = of_namespace(secret, ctx).create(&created(), secret).await?;
+    let key = recent::key(&created.namespace().unwrap_or_default(), &created.name_any());
+    ctx.secrets.put(&key, Some(Some(created)));
+    Ok(())
+}
+
 /// Makes the Secret, with a password of its own.
 async fn create_credentials(
     profile: &Profile,
@@ -180,7 +187,7 @@ async fn create_credentials(
 ) -> Result<(), ActError> {
     let password = Password::generate().map_err(ActError::Randomness)?;
     let secret = build::credentials(names, profile, &password);
-    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    create_secret(&secret, ctx).await?;
     let note = notes::credentials_created(&names.credentials_secret);
     report(EventReason::CredentialsCreated, note, acted, events).await;
     Ok(())
@@ -197,7 +204,7 @@ async fn take_credentials(
 ) -> Result<(), kube::Error> {
     let record = acted.object.spec.storage.adopt_retained.clone().unwrap_or_default();
     let secret = build::taken_over(names, profile, &held.0, &record);
-    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    create_secret(&secret, ctx).await?;
     let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
     report(EventReason::CredentialsAdopted, note, acted, events).await;
     Ok(())
@@ -213,7 +220,7 @@ async fn keep_credentials(
     events: &Events,
 ) -> Result<(), kube::Error> {
     let secret = build::retained(names, &held.0);
-    of_namespace(&secret, ctx).create(&created(), &secret).await?;
+    create_secret(&secret, ctx).await?;
     let note = notes::credentials_retained(&names.retained_secret);
     report(EventReason::CredentialsRetained, note, acted, events).await;
     Ok(())

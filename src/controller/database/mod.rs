@@ -8,7 +8,6 @@ pub mod cause;
 pub mod child_kind;
 pub mod child_state;
 pub mod claim_fault;
-pub mod copies;
 mod history;
 pub mod idle;
 mod invalid_spec;
@@ -35,36 +34,36 @@ use std::sync::Arc;
 
 use kube::Api;
 use kube::runtime::controller::Controller;
-use kube::runtime::watcher;
 use tokio_util::sync::CancellationToken;
 
-use self::copies::{CopiedApis, Copies};
+use self::observe::Observed;
+use self::plan::action::Plan;
+use super::copies::Copies;
+use super::pass::acted::Acted;
 use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
+use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
 use super::pass::woken::{of_changed_child, of_changed_class};
 use crate::api::{Database, EventReason};
 use crate::cluster::events::{Events, Happened};
+use crate::cluster::mirror::Reads;
 use crate::time::sooner;
 
 #[cfg(test)]
 #[expect(clippy::needless_pass_by_value, reason = "a json! reads best where it is used")]
 mod tests;
 
-/// What the controller watches: the objects of one namespace, or of all.
-pub struct Apis {
-    /// The Databases.
-    pub databases: Api<Database>,
-    /// Their children.
-    pub copied: CopiedApis,
-}
-
-/// Runs the controller until `stop`.
-pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let Apis { databases, copied } = apis;
-    let copies = Arc::new(Copies::empty(&ctx.own_writes));
-    let controller = Controller::new(databases, watcher::Config::default());
+/// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
+/// missed of copies that are filled from then on.
+pub fn run(
+    ctx: Arc<Context>,
+    copies: Arc<Copies>,
+    concurrency: u16,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send {
+    let controller = Controller::for_stream(copies.databases.triggers(), copies.databases.store());
     let store = controller.store();
     ctx.metrics.shown().conditions(controller.store(), Database::conditions);
     ctx.metrics.shown().databases(controller.store());
@@ -79,22 +78,44 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
         .reconcile_on(of_changed_child(&copies.network_policies))
         .reconcile_on(of_changed_child(&copies.disruption_budgets))
         .reconcile_on(copies.of_changed_pod());
-    let (kept, until) = (Arc::clone(&copies), stop.clone());
-    tokio::join!(
-        kept.run(copied, &until),
-        drive::run(
-            "database",
-            controller,
-            ctx,
-            concurrency,
-            stop,
-            |_| false,
-            move |database, ctx, events| {
-                let copies = Arc::clone(&copies);
-                async move { pass(&database, &copies, &ctx, &events).await }
-            }
-        ),
-    );
+    drive::run(
+        "database",
+        controller,
+        ctx,
+        concurrency,
+        stop,
+        |_| false,
+        move |database, ctx, events| {
+            let copies = Arc::clone(&copies);
+            async move { pass(&database, &copies, &ctx, &events).await }
+        },
+    )
+}
+
+/// What there is, and what is to be done; `None` when the object is gone, or is another of its name.
+async fn decide(
+    database: &Database,
+    copies: &Copies,
+    ctx: &Context,
+) -> Result<Option<(Observed, Plan)>, PassError> {
+    let failed = |error: kube::Error| PassError::Observe(error.into());
+    // What ran before it was adopted lacks our labels, which the copies are selected by.
+    if database.metadata.deletion_timestamp.is_none() && database.spec.adopt.is_none() {
+        let observed = observe::observe(database, copies, Reads::Cached, ctx).await.map_err(failed)?;
+        let Some(observed) = observed else { return Ok(None) };
+        let now = ctx.clock.now();
+        let plan = plan::plan(&observed, now);
+        let acted = Acted::new(observed.database.clone());
+        let old = observed.database.status.clone().unwrap_or_default();
+        let new = status::status(&observed, &status::Decided::of(&observed, &plan, &acted), &acted, now);
+        if is_enough(plan.acts(), &old, &new) {
+            return Ok(Some((observed, plan)));
+        }
+    }
+    let observed = observe::observe(database, copies, Reads::Live, ctx).await.map_err(failed)?;
+    let Some(observed) = observed else { return Ok(None) };
+    let plan = plan::plan(&observed, ctx.clock.now());
+    Ok(Some((observed, plan)))
 }
 
 /// One pass: observe, plan, act, status.
@@ -104,12 +125,9 @@ async fn pass(
     ctx: &Context,
     events: &Events,
 ) -> Result<Again, PassError> {
-    let Some(observed) =
-        observe::observe(database, copies, ctx).await.map_err(|error| PassError::Observe(error.into()))?
-    else {
+    let Some((observed, plan)) = decide(database, copies, ctx).await? else {
         return Ok(ctx.timing.resync_interval);
     };
-    let plan = plan::plan(&observed, ctx.clock.now());
     let (acted, answers) = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
         let note = messages::events::DELETED.to_owned();

@@ -6,6 +6,7 @@ mod create_instance;
 pub mod lease_monitor;
 pub mod messages;
 pub mod observe;
+mod on_machine;
 pub mod plan;
 mod pods;
 pub mod registration;
@@ -19,31 +20,42 @@ use std::sync::Arc;
 use futures::{Stream, StreamExt};
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use self::observe::Observed;
+use self::plan::action::Plan;
 use self::registration::instance_of;
 use self::wait::NodeWait;
 use super::conditions;
+use super::copies::Copies;
+use super::pass::acted::Acted;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
+use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
 use super::pass::woken::of_changed_class;
 use crate::api::{ConditionType, EventReason, Node};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
+use crate::cluster::mirror::Reads;
 use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
 
-/// Runs the controller until `stop`.
-pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: CancellationToken) {
+/// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
+/// missed of copies that are filled from then on.
+pub fn run(
+    ctx: Arc<Context>,
+    copies: Arc<Copies>,
+    concurrency: u16,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send {
     let woken = wakes(&ctx);
     let joining = joining(&ctx);
-    let controller = Controller::new(nodes, watcher::Config::default());
+    let controller = Controller::for_stream(copies.nodes.triggers(), copies.nodes.store());
     let store = controller.store();
     ctx.fleet.watch(controller.store());
     ctx.metrics.shown().conditions(controller.store(), Node::conditions);
@@ -56,10 +68,10 @@ pub async fn run(ctx: Arc<Context>, nodes: Api<Node>, concurrency: u16, stop: Ca
         .reconcile_on(joining)
         .reconcile_on(leaving)
         .reconcile_on(initializing);
-    drive::run("node", controller, ctx, concurrency, stop, looks_lost, |node, ctx, events| async move {
-        pass(&node, &ctx, &events).await
+    drive::run("node", controller, ctx, concurrency, stop, looks_lost, move |node, ctx, events| {
+        let copies = Arc::clone(&copies);
+        async move { pass(&node, &copies, &ctx, &events).await }
     })
-    .await;
 }
 
 /// Whether the machine is declared lost, or what ran on it may be down.
@@ -69,14 +81,23 @@ fn looks_lost(node: &Node) -> bool {
     status.fence.is_some() || (registration::has_joined(status) && !is_ready)
 }
 
-/// One pass: observe, plan, act, status, remember.
-async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, PassError> {
-    let Some(mut observed) =
-        observe::observe(node, ctx).await.map_err(|error| PassError::Observe(error.into()))?
-    else {
-        remember::forget(&node.uid().unwrap_or_default(), ctx);
-        return Ok(ctx.timing.resync_interval);
-    };
+/// What there is, and what is to be done; `None` when the object is gone, or is another of its name.
+async fn decide(node: &Node, copies: &Copies, ctx: &Context) -> Result<Option<(Observed, Plan)>, PassError> {
+    let failed = |error: kube::Error| PassError::Observe(error.into());
+    // What ran before it was adopted may lack our labels, which the copies are selected by.
+    if node.metadata.deletion_timestamp.is_none() && node.spec.instance_id.is_none() {
+        let observed = observe::observe(node, copies, Reads::Cached, ctx).await.map_err(failed)?;
+        let Some(observed) = observed else { return Ok(None) };
+        let now = ctx.clock.now();
+        let plan = plan::plan(&observed, now);
+        let old = observed.node.status.clone().unwrap_or_default();
+        let new = status::status(&observed, &plan, &Acted::new(observed.node.clone()), now);
+        if is_enough(plan.acts(), &old, &new) {
+            return Ok(Some((observed, plan)));
+        }
+    }
+    let observed = observe::observe(node, copies, Reads::Live, ctx).await.map_err(failed)?;
+    let Some(mut observed) = observed else { return Ok(None) };
     if let Some(id) = plan::unlisted(&observed) {
         observed.shown_by_id = observe::shown_by_id(&observed.node, &id, observed.priority, ctx)
             .await
@@ -87,6 +108,15 @@ async fn pass(node: &Node, ctx: &Context, events: &Events) -> Result<Again, Pass
             tagged::read(&observed, &tags, ctx).await.map_err(|error| PassError::Observe(error.into()))?;
     }
     let plan = plan::plan(&observed, ctx.clock.now());
+    Ok(Some((observed, plan)))
+}
+
+/// One pass: observe, plan, act, status, remember.
+async fn pass(node: &Node, copies: &Copies, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+    let Some((observed, plan)) = decide(node, copies, ctx).await? else {
+        remember::forget(&node.uid().unwrap_or_default(), ctx);
+        return Ok(ctx.timing.resync_interval);
+    };
     let acted = act::act(&plan, observed.node.clone(), ctx, events).await;
     if acted.finished {
         remember::forget_released(&observed, ctx);

@@ -4,22 +4,23 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
-use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
-use super::pods;
+use super::on_machine::{OnMachine, on_machine};
 use super::registration::{self, is_live, provider_id};
-use crate::api::keys::{DEDICATED_LABEL, EBS_CSI_DRIVER, INSTANCE_TYPE_LABEL, ZONE_LABEL};
+use crate::api::keys::{DEDICATED_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL};
 use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, Instance, InstanceQuery, InstanceState};
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
 use crate::controller::call_blocked::CallBlocked;
+use crate::controller::copies::Copies;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
 use crate::controller::memory::sends::Sent;
@@ -30,7 +31,7 @@ use crate::settings::Timing;
 /// Everything that a Node's plan depends on.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The Node, read fresh.
+    /// The Node.
     pub node: Node,
     /// Whether it still belongs to a Database.
     pub ownership: Ownership,
@@ -100,12 +101,13 @@ impl Observed {
 }
 
 /// Reads; `None` when the object is gone, or is another of its name.
-pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
-    let namespace = node.namespace().unwrap_or_default();
-    let fresh = Api::<Node>::namespaced(ctx.client.clone(), &namespace).get_opt(&node.name_any()).await?;
-    let Some(node) = fresh.filter(|fresh| fresh.metadata.uid == node.metadata.uid) else {
-        return Ok(None);
-    };
+pub async fn observe(
+    node: &Node,
+    copies: &Copies,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Observed>, kube::Error> {
+    let Some(node) = current(node, &copies.nodes, reads, ctx).await? else { return Ok(None) };
     let uid = node.uid().unwrap_or_default();
     let class = cluster::node_class(&ctx.node_classes, &ctx.client, &node.spec.node_class_name).await?;
     let status = node.status.clone().unwrap_or_default();
@@ -115,13 +117,13 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
     let own = status.instance_id.as_ref().or(node.spec.instance_id.as_ref());
     let seen = own.and_then(|id| instances.by_id(id));
     let now = ctx.clock.now();
-    let core_node = registered(&node, &status, seen, now, ctx).await?;
+    let core_node = registered(&node, &status, seen, now, reads, ctx).await?;
     let has_ended = !seen.is_some_and(is_running);
     let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
     let needs_record = is_leaving || instances.instances.len() > 1;
-    let volume = if needs_record { volume_of(&node, ctx).await? } else { None };
+    let volume = if needs_record { volume_of(&node, &copies.volumes, reads, ctx).await? } else { None };
     let on_machine = match &core_node {
-        Some(core_node) => on_machine(core_node, is_leaving, volume.as_ref(), ctx).await?,
+        Some(core_node) => on_machine(core_node, is_leaving, volume.as_ref(), reads, ctx).await?,
         None => OnMachine::default(),
     };
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
@@ -158,6 +160,18 @@ pub async fn observe(node: &Node, ctx: &Context) -> Result<Option<Observed>, kub
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// The Node; `None` when it is gone, or is another of its name.
+async fn current(
+    woken: &Node,
+    copy: &Mirror<Node>,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Node>, kube::Error> {
+    let nodes = Api::namespaced(ctx.client.clone(), &woken.namespace().unwrap_or_default());
+    let node = copy.read(&nodes, &woken.name_any(), reads).await?;
+    Ok(node.filter(|node| node.metadata.uid == woken.metadata.uid))
 }
 
 /// Its kubelet is Ready, and nothing deletes or cordons it.
@@ -219,13 +233,14 @@ async fn registered(
     status: &NodeStatus,
     seen: Option<&Instance>,
     now: Timestamp,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Option<CoreNode>, kube::Error> {
     let Some(provider_id) = status.provider_id.clone().or_else(|| seen.map(provider_id)) else {
         return Ok(None);
     };
     let is_awaited = seen.is_some_and(|instance| registration::is_awaited(node, instance, &ctx.timing, now));
-    let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited).await?;
+    let found = core_node(ctx, status.core_node_name.as_deref(), &provider_id, is_awaited, reads).await?;
     // What ran before it was adopted registered long ago, without the label.
     let is_late = if node.spec.instance_id.is_some() {
         !registration::has_joined(status)
@@ -238,13 +253,14 @@ async fn registered(
     }
 }
 
-/// The core Node with this providerID, read fresh: names and addresses are used again, a providerID is not.
-/// The copy shows its name; that there is none it may show only while one is awaited.
+/// The core Node with this providerID: names and addresses are used again, a providerID is not. The copy
+/// shows its name; that there is none it may show only while one is awaited.
 async fn core_node(
     ctx: &Context,
     known_name: Option<&str>,
     provider_id: &str,
     is_awaited: bool,
+    reads: Reads,
 ) -> Result<Option<CoreNode>, kube::Error> {
     let nodes = Api::<CoreNode>::all(ctx.client.clone());
     let is_it = |node: &CoreNode| {
@@ -252,11 +268,12 @@ async fn core_node(
     };
     let found = ctx.core_nodes.names(is_it);
     for name in known_name.into_iter().chain(found.iter().flatten().map(String::as_str)) {
-        if let Some(node) = nodes.get_opt(name).await?.filter(is_it) {
+        let node = ctx.core_nodes.read(&nodes, name, reads).await?;
+        if let Some(node) = node.filter(is_it) {
             return Ok(Some(node));
         }
     }
-    if found.is_some() && is_awaited {
+    if found.is_some() && (is_awaited || reads == Reads::Cached) {
         return Ok(None);
     }
     Ok(dedicated(&ctx.client).await?.items.into_iter().find(is_it))
@@ -279,40 +296,17 @@ async fn unlabelled(instance: &Instance, client: &Client) -> Result<Option<CoreN
         .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)))
 }
 
-/// What the API server shows on a machine.
-#[derive(Default)]
-struct OnMachine {
-    driver_registered: bool,
-    pods: Vec<Pod>,
-    attachments: Vec<String>,
-}
-
-/// VolumeAttachments are read only of a machine that is to end, or has ended, and only there must every pod
-/// be seen: elsewhere pods are read to find foreign ones.
-async fn on_machine(
-    core_node: &CoreNode,
-    is_leaving: bool,
-    volume: Option<&Volume>,
-    ctx: &Context,
-) -> Result<OnMachine, kube::Error> {
-    let name = core_node.name_any();
-    let driver_registered = driver_is_registered(&ctx.client, &name).await?;
-    let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
-    if !is_leaving {
-        let pods = pods_on(&ctx.client, &params.match_any()).await?;
-        return Ok(OnMachine { driver_registered, pods, attachments: Vec::new() });
-    }
-    let pods = pods_on(&ctx.client, &params).await?;
-    let attachments = attachments_to(ctx, &name, volume).await?;
-    Ok(OnMachine { driver_registered, pods, attachments })
-}
-
 /// The Volume of the Node's Database.
-async fn volume_of(node: &Node, ctx: &Context) -> Result<Option<Volume>, kube::Error> {
+async fn volume_of(
+    node: &Node,
+    copy: &Mirror<Volume>,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Volume>, kube::Error> {
     let name = node.name_any();
     let Some(volume) = names::volume_of_node(&name) else { return Ok(None) };
-    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
-    if_served(volumes.get_opt(volume).await)
+    let volumes = Api::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
+    if_served(copy.read(&volumes, volume, reads).await)
 }
 
 /// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what
@@ -340,37 +334,4 @@ async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error>
     Api::<CoreNode>::all(client.clone())
         .list(&ListParams::default().labels(&format!("{DEDICATED_LABEL}=true")))
         .await
-}
-
-async fn driver_is_registered(client: &Client, core_node: &str) -> Result<bool, kube::Error> {
-    let csi_node = Api::<CSINode>::all(client.clone()).get_opt(core_node).await?;
-    Ok(csi_node
-        .is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
-}
-
-async fn pods_on(client: &Client, params: &ListParams) -> Result<Vec<Pod>, kube::Error> {
-    let pods = Api::<Pod>::all(client.clone()).list(params).await?;
-    Ok(pods.items.into_iter().filter(|pod| !pods::is_of_the_machine(pod)).collect())
-}
-
-/// What the copy still has is believed; that there is none, the API server says. A volume of others, which a
-/// foreign pod brought along, is detached by its driver or with the machine's end: nothing waits for it.
-async fn attachments_to(
-    ctx: &Context,
-    core_node: &str,
-    volume: Option<&Volume>,
-) -> Result<Vec<String>, kube::Error> {
-    let adopted = volume.and_then(|volume| volume.spec.adopt.as_ref());
-    let is_ours = |name: &str| {
-        names::volume_uid_of(name).is_some() || adopted.is_some_and(|it| it.persistent_volume_name == name)
-    };
-    let is_to = |attachment: &VolumeAttachment| {
-        let name = attachment.spec.source.persistent_volume_name.as_deref();
-        attachment.spec.node_name == core_node && name.is_some_and(is_ours)
-    };
-    if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
-        return Ok(names);
-    }
-    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
-    Ok(attachments.items.iter().filter(|attachment| is_to(attachment)).map(ResourceExt::name_any).collect())
 }

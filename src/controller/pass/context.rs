@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node as CoreNode;
+use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, Pod, Secret};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::Client;
 
@@ -18,6 +18,7 @@ use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
+use crate::cluster::recent::Recent;
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
@@ -74,14 +75,20 @@ pub struct Context {
     pub references: References,
     /// What this process wrote last of the objects that it has copies of.
     pub own_writes: Arc<OwnWrites>,
-    /// The core Nodes that are databases' machines, without their status.
+    /// The core Nodes that are databases' machines, without the list of their images.
     pub core_nodes: Arc<Mirror<CoreNode>>,
     /// Every NodeClass.
     pub node_classes: Arc<Mirror<NodeClass>>,
-    /// Every VolumeAttachment, without its status: they know no label to select them by.
+    /// The PersistentVolumes of our Volumes, and those that were retained.
+    pub persistent_volumes: Arc<Mirror<PersistentVolume>>,
+    /// Every VolumeAttachment: they know no label to select them by.
     pub attachments: Arc<Mirror<VolumeAttachment>>,
     /// Every CSINode: they know no label either.
     pub csi_nodes: Arc<Mirror<CSINode>>,
+    /// The Secrets of databases, as they were last read, or that there was none: they are not watched.
+    pub secrets: Recent<Option<Secret>>,
+    /// The pods of each machine, as they were last listed: those of others are not watched.
+    pub pods: Recent<Vec<Pod>>,
     /// All Nodes, and the repairs that are underway.
     pub fleet: Fleet,
     /// Whether the controllers go on.

@@ -6,6 +6,7 @@ pub mod call_blocked;
 pub mod close;
 pub mod context;
 pub mod drive;
+pub mod enough;
 pub mod pulse;
 pub mod result;
 pub mod retry;

@@ -17,42 +17,45 @@ pub mod wait;
 use std::sync::Arc;
 
 use futures::{FutureExt, Stream, StreamExt};
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use self::observe::Observed;
+use self::plan::action::Plan;
 use self::wait::VolumeWait;
+use super::copies::Copies;
+use super::pass::acted::Acted;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
+use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
-use super::pass::woken::of_changed_class;
+use super::pass::woken::{of_changed_child, of_changed_class};
 use super::retention;
 use crate::api::names::VolumeNames;
 use crate::api::{EventReason, Volume, keys};
 use crate::cloud::identity::Kind;
 use crate::cluster::events::{Events, Happened};
+use crate::cluster::mirror::Reads;
 use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
 
-/// Runs the controller until `stop`.
-pub async fn run(
+/// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
+/// missed of copies that are filled from then on.
+pub fn run(
     ctx: Arc<Context>,
-    volumes: Api<Volume>,
-    claims: Api<PersistentVolumeClaim>,
+    copies: Arc<Copies>,
+    scope: Option<String>,
     concurrency: u16,
     stop: CancellationToken,
-) {
-    let references = Arc::clone(&ctx);
+) -> impl Future<Output = ()> + Send {
     let woken = wakes(&ctx);
-    let ours = watcher::Config::default().labels(keys::DATABASE_UID_LABEL);
-    let scope = volumes.namespace().map(str::to_owned);
-    let controller = Controller::new(volumes, watcher::Config::default());
+    let recorded = recorded(&ctx);
+    let controller = Controller::for_stream(copies.volumes.triggers(), copies.volumes.store());
     let store = controller.store();
     let of_class = of_changed_class(&ctx, store, |volume| &volume.spec.node_class_name);
     let detaching = detaching(&ctx, controller.store());
@@ -60,12 +63,8 @@ pub async fn run(
     ctx.metrics.shown().volumes(controller.store());
     show_retained(&ctx, controller.store(), scope);
     let controller = controller
-        .owns(claims, ours.clone())
-        .watches(Api::<PersistentVolume>::all(ctx.client.clone()), ours, move |record| {
-            let uid = record.labels().get(keys::VOLUME_UID_LABEL);
-            uid.and_then(|uid| references.references.by_uid(uid))
-                .map(|(namespace, name)| ObjectRef::new(&name).within(&namespace))
-        })
+        .reconcile_on(of_changed_child(&copies.claims))
+        .reconcile_on(recorded)
         .reconcile_on(of_class)
         .reconcile_on(woken)
         .reconcile_on(detaching);
@@ -76,19 +75,35 @@ pub async fn run(
         concurrency,
         stop,
         |_| false,
-        |volume, ctx, events| async move { pass(&volume, &ctx, &events).await },
+        move |volume, ctx, events| {
+            let copies = Arc::clone(&copies);
+            async move { pass(&volume, &copies, &ctx, &events).await }
+        },
     )
-    .await;
 }
 
-/// One pass: observe, plan, act, status, remember.
-async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, PassError> {
-    let Some(mut observed) =
-        observe::observe(volume, ctx).await.map_err(|error| PassError::Observe(error.into()))?
-    else {
-        remember::forget(&volume.uid().unwrap_or_default(), ctx);
-        return Ok(ctx.timing.resync_interval);
-    };
+/// What there is, and what is to be done; `None` when the object is gone, or is another of its name.
+async fn decide(
+    volume: &Volume,
+    copies: &Copies,
+    ctx: &Context,
+) -> Result<Option<(Observed, Plan)>, PassError> {
+    let failed = |error: kube::Error| PassError::Observe(error.into());
+    // What was there before may lack our labels, which the copies are selected by.
+    let is_taken_over = volume.spec.adopt.is_some() || volume.spec.adopt_retained.is_some();
+    if volume.metadata.deletion_timestamp.is_none() && !is_taken_over {
+        let observed = observe::observe(volume, copies, Reads::Cached, ctx).await.map_err(failed)?;
+        let Some(observed) = observed else { return Ok(None) };
+        let now = ctx.clock.now();
+        let plan = plan::plan(&observed, now);
+        let old = observed.volume.status.clone().unwrap_or_default();
+        let new = status::status(&observed, &plan, &Acted::new(observed.volume.clone()), now);
+        if is_enough(plan.acts() || plan.look_up.is_some(), &old, &new) {
+            return Ok(Some((observed, plan)));
+        }
+    }
+    let observed = observe::observe(volume, copies, Reads::Live, ctx).await.map_err(failed)?;
+    let Some(mut observed) = observed else { return Ok(None) };
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if let Some(id) = &plan.look_up {
         observed.by_id = observe::by_id(&observed.volume, id, ctx)
@@ -96,6 +111,15 @@ async fn pass(volume: &Volume, ctx: &Context, events: &Events) -> Result<Again, 
             .map_err(|error| PassError::Observe(error.into()))?;
         plan = plan::plan(&observed, ctx.clock.now());
     }
+    Ok(Some((observed, plan)))
+}
+
+/// One pass: observe, plan, act, status, remember.
+async fn pass(volume: &Volume, copies: &Copies, ctx: &Context, events: &Events) -> Result<Again, PassError> {
+    let Some((observed, plan)) = decide(volume, copies, ctx).await? else {
+        remember::forget(&volume.uid().unwrap_or_default(), ctx);
+        return Ok(ctx.timing.resync_interval);
+    };
     let acted = act::act(&plan, observed.volume.clone(), ctx, events).await;
     if acted.finished {
         remember::forget_released(&observed, ctx);
@@ -126,6 +150,16 @@ fn show_retained(ctx: &Context, volumes: Store<Volume>, scope: Option<String>) {
         let retained = retention::retained(shown, &claimed).into_iter();
         retained.map(|volume| (volume.namespace, volume.size)).collect()
     });
+}
+
+/// The Volumes whose PersistentVolumes changed.
+fn recorded(ctx: &Arc<Context>) -> impl Stream<Item = ObjectRef<Volume>> + Send + 'static {
+    let references = Arc::clone(ctx);
+    ctx.persistent_volumes.changes().filter_map(move |record| {
+        let uid = record.labels().get(keys::VOLUME_UID_LABEL);
+        let place = uid.and_then(|uid| references.references.by_uid(uid));
+        async move { place.map(|(namespace, name)| ObjectRef::new(&name).within(&namespace)) }
+    })
 }
 
 /// The Volumes whose VolumeAttachments changed.

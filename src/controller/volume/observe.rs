@@ -17,8 +17,10 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::{Caller, Priority};
 use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, controller_of, if_served, persistent_volume, teardown};
+use crate::controller::copies::Copies;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
 use crate::controller::pass::context::Context;
@@ -38,7 +40,7 @@ pub enum ById {
 /// Everything that a Volume's plan depends on.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The Volume, read fresh.
+    /// The Volume.
     pub volume: Volume,
     /// Whether it still belongs to a Database.
     pub ownership: Ownership,
@@ -102,12 +104,14 @@ impl Observed {
 }
 
 /// Reads; `None` when the object is gone, or is another of its name.
-pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>, kube::Error> {
+pub async fn observe(
+    volume: &Volume,
+    copies: &Copies,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Observed>, kube::Error> {
     let namespace = volume.namespace().unwrap_or_default();
-    let fresh = Api::<Volume>::namespaced(ctx.client.clone(), &namespace).get_opt(&volume.name_any()).await?;
-    let Some(volume) = fresh.filter(|fresh| fresh.metadata.uid == volume.metadata.uid) else {
-        return Ok(None);
-    };
+    let Some(volume) = current(volume, &copies.volumes, reads, ctx).await? else { return Ok(None) };
     let uid = volume.uid().unwrap_or_default();
     let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
     let (mut attachments, mut is_torn_down, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
@@ -127,8 +131,8 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
     // A record of an EBS volume that was adopted in place has any name; one that is gone, its name alone.
     let former = record.as_ref().and_then(|record| record.labels().get(VOLUME_UID_LABEL)).map(String::as_str);
     let former = former.or_else(|| adopted.and_then(names::volume_uid_of));
-    let claim =
-        Api::<PersistentVolumeClaim>::namespaced(ctx.client.clone(), &namespace).get_opt(&claim).await?;
+    let claims = Api::namespaced(ctx.client.clone(), &namespace);
+    let claim = copies.claims.read(&claims, &claim, reads).await?;
     let growing = claim.as_ref().filter(|claim| is_to_grow(claim, &volume));
     let storage_class = match growing {
         Some(claim) => storage_class_of(claim, ctx).await?,
@@ -144,12 +148,8 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         by_id: ById::NotRead,
         snapshots: ctx.inventory.snapshots_of(&uid),
         offerings: ctx.offerings.view(&uid, Priority::Create, ctx.clock.now()),
-        sent: volume
-            .status
-            .as_ref()
-            .and_then(|status| status.creation.as_ref())
-            .and_then(|creation| ctx.sends.of(&creation.client_token)),
-        persistent_volume: Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?,
+        sent: sent(&volume, ctx),
+        persistent_volume: ctx.persistent_volumes.read(&Api::all(ctx.client.clone()), &name, reads).await?,
         claim,
         storage_class,
         attachments,
@@ -161,6 +161,24 @@ pub async fn observe(volume: &Volume, ctx: &Context) -> Result<Option<Observed>,
         timing: ctx.timing.clone(),
         volume,
     }))
+}
+
+/// The Volume; `None` when it is gone, or is another of its name.
+async fn current(
+    woken: &Volume,
+    copy: &Mirror<Volume>,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Volume>, kube::Error> {
+    let volumes = Api::namespaced(ctx.client.clone(), &woken.namespace().unwrap_or_default());
+    let volume = copy.read(&volumes, &woken.name_any(), reads).await?;
+    Ok(volume.filter(|volume| volume.metadata.uid == woken.metadata.uid))
+}
+
+/// This process' sends of the current attempt.
+fn sent(volume: &Volume, ctx: &Context) -> Option<Sent> {
+    let creation = volume.status.as_ref()?.creation.as_ref()?;
+    ctx.sends.of(&creation.client_token)
 }
 
 /// What this process has requested of EC2 about the EBS volume.

@@ -16,7 +16,7 @@ const DATABASES: usize = 20;
 
 /// What one database may cost, from its creation until it is Ready, in requests. What is measured is below
 /// it by less than a tenth; whoever needs more says why.
-const LIMITS: [(&str, f64); 4] = [("reads", 215.0), ("writes", 60.0), ("events", 11.0), ("describes", 4.4)];
+const LIMITS: [(&str, f64); 4] = [("reads", 55.0), ("writes", 60.0), ("events", 11.0), ("describes", 4.4)];
 
 /// Creates many databases at once and counts until all are Ready.
 pub async fn created() {

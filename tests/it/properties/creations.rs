@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ec2sim::JournalEntry;
+use ec2sim::{Fate, JournalEntry};
 use freehold::api::keys::{BACKUP_UID_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
 use freehold::cloud::identity::{self, Kind};
 use jiff::Timestamp;
@@ -76,10 +76,17 @@ pub fn replacements(record: &Record) -> Result<(), String> {
     })
 }
 
-/// The creating calls as they were sent, each with its owner's UID and object at that moment.
+/// The creating calls as they were sent, each with its owner's UID and object at that moment. Not those that
+/// repeat a token by which something was created: EC2 answers them with that and creates nothing, and an
+/// operator that was stopped may send one when another has long gone on.
 fn sent(record: &Record) -> impl Iterator<Item = (&JournalEntry, &str, Option<&Value>)> {
     let objects = Histories::of(record, &[NODES, VOLUMES]);
-    record.creations().filter(|it| it.late_of.is_none()).map(move |entry| {
+    let mut created = BTreeSet::new();
+    let mut is_first = move |it: &&JournalEntry| {
+        let token = it.token.clone().unwrap_or_default();
+        if it.fate == Fate::Committed { created.insert(token) } else { !created.contains(&token) }
+    };
+    record.creations().filter(move |it| it.late_of.is_none() && is_first(it)).map(move |entry| {
         let uid = named(entry).unwrap_or_default();
         (entry, uid, objects.at(uid, entry.time))
     })

@@ -3,12 +3,12 @@
 use std::fmt::Debug;
 
 use k8s_openapi::NamespaceResourceScope;
-use kube::{Resource, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::child::{Child, child};
 use crate::api::Database;
-use crate::cluster::mirror::Mirror;
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::controller::pass::context::Context;
 
 /// Looks at them.
@@ -17,6 +17,8 @@ pub(super) struct Children<'a> {
     pub derives: bool,
     /// The Database.
     pub database: &'a Database,
+    /// What is believed of the copies.
+    pub reads: Reads,
     /// What the pass is given.
     pub ctx: &'a Context,
 }
@@ -35,10 +37,14 @@ impl Children<'_> {
         if !self.derives {
             return Ok(Child::Absent);
         }
-        Ok(child(copy.current(&self.ctx.client, &self.namespace(), name).await?, self.database))
+        Ok(child(copy.current(&self.api(), name, self.reads).await?, self.database))
     }
 
-    fn namespace(&self) -> String {
-        self.database.namespace().unwrap_or_default()
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        let namespace = self.database.namespace().unwrap_or_default();
+        Api::namespaced(self.ctx.client.clone(), &namespace)
     }
 }

@@ -8,7 +8,7 @@ use super::child::{Child, child, is_of};
 use crate::api::keys::{self, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, Node};
-use crate::cluster::mirror::Mirror;
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::controller::database::ordinal::{next_ordinal, ordinal};
 use crate::controller::pass::context::Context;
 
@@ -24,7 +24,7 @@ pub(super) async fn nodes(
     let is_of_it = |node: &Node| is_named(&node.name_any()) || is_of(node, database);
     let is_kept = database.metadata.deletion_timestamp.is_none();
     let copied = copy.all_current(Some(&names.namespace), is_of_it, is_named).filter(|_| is_kept);
-    let Some(copied) = copied else { return read(database, names, ctx).await };
+    let Some(copied) = copied else { return read(database, names, copy, ctx).await };
     let (nodes, foreign): (Vec<Node>, Vec<Node>) = copied.into_iter().partition(|node| is_of(node, database));
     let mut needed = needed(database, names, &nodes);
     let taken = needed.find(|name| foreign.iter().any(|node| node.name_any() == *name));
@@ -44,6 +44,7 @@ fn needed(database: &Database, names: &Names, nodes: &[Node]) -> impl Iterator<I
 async fn read(
     database: &Database,
     names: &Names,
+    copy: &Mirror<Node>,
     ctx: &Context,
 ) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let api = Api::<Node>::namespaced(ctx.client.clone(), &names.namespace);
@@ -51,7 +52,7 @@ async fn read(
         .list(&ListParams::default().labels(&format!("{}={}", keys::DATABASE_UID_LABEL, names.uid)))
         .await?;
     for node in &labelled.items {
-        ctx.own_writes.read(Some(&names.namespace), &node.name_any(), Some(node));
+        copy.unseen().read(Some(&names.namespace), &node.name_any(), Some(node));
     }
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
     let mut taken = None;
@@ -60,7 +61,7 @@ async fn read(
             continue;
         }
         let read = api.get_opt(&name).await?;
-        ctx.own_writes.read(Some(&names.namespace), &name, read.as_ref());
+        copy.unseen().read(Some(&names.namespace), &name, read.as_ref());
         match child(read, database) {
             Child::Absent => {}
             Child::Ours(node) => nodes.push(*node),
@@ -72,12 +73,16 @@ async fn read(
 
 /// The core Nodes of our Nodes: each by the name that it registered with, if the providerID is still the
 /// machine's.
-pub(super) async fn core_nodes(nodes: &[Node], ctx: &Context) -> Result<Vec<CoreNode>, kube::Error> {
+pub(super) async fn core_nodes(
+    nodes: &[Node],
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Vec<CoreNode>, kube::Error> {
     let api = Api::<CoreNode>::all(ctx.client.clone());
     let mut core_nodes = Vec::new();
     for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
         let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
-        let core_node = api.get_opt(name).await?;
+        let core_node = ctx.core_nodes.read(&api, name, reads).await?;
         let is_it = |core_node: &CoreNode| {
             core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)
         };

@@ -29,15 +29,15 @@ use self::children::Children;
 use self::legacy::Legacy;
 use self::retained::Kept;
 use self::usage::Usage;
-use super::copies::Copies;
 use super::ordinal::ordinal;
 use super::pod;
 use crate::api::keys::{self, EBS_CSI_DRIVER};
 use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
-use crate::cluster::mirror::Mirror;
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
-use crate::cluster::{controller_of, finalizer, if_served};
+use crate::cluster::{controller_of, finalizer, if_served, recent};
+use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
@@ -61,7 +61,7 @@ impl TornDown {
 /// Everything that a Database's plan depends on.
 #[derive(Clone, Debug)]
 pub struct Observed {
-    /// The Database, read fresh.
+    /// The Database.
     pub database: Database,
     /// Its NodeClass, unless there is none of this name.
     pub class: Option<NodeClass>,
@@ -192,36 +192,37 @@ impl Observed {
 pub async fn observe(
     database: &Database,
     copies: &Copies,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
-    let client = &ctx.client;
     let namespace = database.namespace().unwrap_or_default();
-    let Some(database) = current(database, &namespace, ctx).await? else { return Ok(None) };
+    let Some(database) = current(database, &namespace, copies, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
     let class = class::of(&database, ctx).await?;
     let (nodes, node_name_taken) =
         with_their_kind(machines::nodes(&database, &names, &copies.nodes, ctx).await, torn_down)?;
-    let volume = copies.volumes.current(client, &namespace, &names.volume).await;
+    let volume =
+        copies.volumes.current(&Api::namespaced(ctx.client.clone(), &namespace), &names.volume, reads).await;
     let volume = child(with_their_kind(volume, torn_down)?, &database);
-    let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, ctx).await?;
+    let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
-    let children = Children { derives, database: &database, ctx };
-    let retained = held(deleting, &names.retained_secret, &names, ctx).await?;
-    let credentials = held(derives, &names.credentials_secret, &names, ctx).await?;
-    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, ctx).await?;
+    let children = Children { derives, database: &database, reads, ctx };
+    let retained = held(deleting, &names.retained_secret, &names, reads, ctx).await?;
+    let credentials = held(derives, &names.credentials_secret, &names, reads, ctx).await?;
+    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, reads, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
         claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
-        kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, ctx).await?,
-        attachment: attachment(pod.as_ref(), volume.ours(), &names, ctx).await?,
-        core_nodes: machines::core_nodes(&nodes, ctx).await?,
+        kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
+        attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
+        core_nodes: machines::core_nodes(&nodes, reads, ctx).await?,
         labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, ctx).await?,
         nodes,
         node_name_taken,
@@ -250,24 +251,45 @@ pub async fn observe(
 
 /// The Database as this process' last write left it, or newer; `None` when it is gone, or is another of its
 /// name. One that is being deleted is read from the API server.
-async fn current(copied: &Database, namespace: &str, ctx: &Context) -> Result<Option<Database>, kube::Error> {
-    if copied.metadata.deletion_timestamp.is_none() && ctx.own_writes.are_in(copied) {
-        return Ok(Some(copied.clone()));
-    }
-    let name = copied.name_any();
-    let read = Api::<Database>::namespaced(ctx.client.clone(), namespace).get_opt(&name).await?;
-    ctx.own_writes.read(Some(namespace), &name, read.as_ref());
-    Ok(read.filter(|read| read.metadata.uid == copied.metadata.uid))
+async fn current(
+    woken: &Database,
+    namespace: &str,
+    copies: &Copies,
+    ctx: &Context,
+) -> Result<Option<Database>, kube::Error> {
+    let databases = Api::namespaced(ctx.client.clone(), namespace);
+    let is_deleted = woken.metadata.deletion_timestamp.is_some();
+    let reads = if is_deleted { Reads::Live } else { Reads::Cached };
+    let database = copies.databases.read(&databases, &woken.name_any(), reads).await?;
+    Ok(database.filter(|database| database.metadata.uid == woken.metadata.uid))
 }
 
 /// A Secret of this Database, if it is to be read.
-async fn held(is_read: bool, name: &str, names: &Names, ctx: &Context) -> Result<Credentials, kube::Error> {
+async fn held(
+    is_read: bool,
+    name: &str,
+    names: &Names,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Credentials, kube::Error> {
     if !is_read {
         return Ok(Credentials::Read(Child::Absent));
     }
+    let key = recent::key(&names.namespace, name);
+    if let Some(recent) = ctx.secrets.get(&key).filter(|_| reads == Reads::Cached) {
+        let ours = recent.map(|secret| Child::Ours(Box::new(HeldSecret(secret))));
+        return Ok(Credentials::Read(ours.unwrap_or(Child::Absent)));
+    }
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
     let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
-    secret(&secrets, name, is_ours).await
+    let read = secret(&secrets, name, is_ours).await?;
+    let recent = match &read {
+        Credentials::Read(Child::Ours(held)) => Some(Some(held.0.clone())),
+        Credentials::Read(Child::Absent) => Some(None),
+        Credentials::Read(Child::Foreign) | Credentials::Unreadable(_) => None,
+    };
+    ctx.secrets.put(&key, recent);
+    Ok(read)
 }
 
 /// The claim of the Volume, if the database is to be released.
@@ -287,9 +309,10 @@ async fn stateful_set(
     names: &Names,
     database: &Database,
     copy: &Mirror<StatefulSet>,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Child<StatefulSet>, kube::Error> {
-    let child = Children { derives: true, database, ctx }.copied(&names.stateful_set, copy).await?;
+    let child = Children { derives: true, database, reads, ctx }.copied(&names.stateful_set, copy).await?;
     Ok(if database.spec.adopt.is_some() && child == Child::Foreign { Child::Absent } else { child })
 }
 
@@ -299,10 +322,12 @@ async fn pod(
     names: &Names,
     stateful_set: &Child<StatefulSet>,
     copy: &Mirror<Pod>,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<(Option<Pod>, bool), kube::Error> {
     let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
-    let pod = copy.current(&ctx.client, &names.namespace, &names.pod()).await?;
+    let pods = Api::namespaced(ctx.client.clone(), &names.namespace);
+    let pod = copy.current(&pods, &names.pod(), reads).await?;
     let is_ours = |pod: &Pod| {
         let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
         is_of_set || pod.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid)
@@ -318,6 +343,7 @@ async fn attachment(
     pod: Option<&Pod>,
     volume: Option<&Volume>,
     names: &Names,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Option<VolumeAttachment>, kube::Error> {
     let pod = pod.filter(|pod| !pod::has_started(pod, names.container.as_deref()));
@@ -327,7 +353,7 @@ async fn attachment(
     let Some(volume) = volume else { return Ok(None) };
     let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
     let name = format!("csi-{}", HEXLOWER.encode(&digest));
-    Api::<VolumeAttachment>::all(ctx.client.clone()).get_opt(&name).await
+    ctx.attachments.read(&Api::all(ctx.client.clone()), &name, reads).await
 }
 
 async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {

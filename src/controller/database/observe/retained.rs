@@ -12,6 +12,7 @@ use crate::api::keys::{
 use crate::api::names::Names;
 use crate::api::{ConditionType, Database, Volume};
 use crate::cluster::if_served;
+use crate::cluster::mirror::Reads;
 use crate::controller::conditions;
 use crate::controller::pass::context::Context;
 use crate::controller::retention::{self, Holder, Retained};
@@ -56,6 +57,7 @@ pub(super) async fn observe(
     names: &Names,
     credentials: &Credentials,
     is_new: bool,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Kept, kube::Error> {
     let own = match credentials {
@@ -64,7 +66,7 @@ pub(super) async fn observe(
     };
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
     let asked = database.spec.storage.adopt_retained.clone();
-    let found = found(database, names, is_new, asked.is_some(), ctx).await?;
+    let found = found(database, names, is_new, asked.is_some(), reads, ctx).await?;
     let has_found = found.as_ref().is_some_and(|found| !found.is_empty());
     let restore = restore::observe(database, is_new, ctx).await?;
     let is_needed = has_found || asked.is_some() || restore != RestoreView::NotRead;
@@ -105,19 +107,25 @@ async fn found(
     names: &Names,
     is_new: bool,
     is_adopting: bool,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Option<Vec<Retained>>, kube::Error> {
     let is_told = conditions::is_true(database.conditions(), ConditionType::RetainedVolumeFound);
     if is_adopting || database.metadata.deletion_timestamp.is_some() || !(is_new || is_told) {
         return Ok(None);
     }
+    let of_this_name =
+        |record: &Retained| record.namespace == names.namespace && record.database == names.database;
+    let picked = |record: &PersistentVolume| retention::read(record).filter(of_this_name);
+    let copied = ctx.persistent_volumes.picked(picked).filter(|_| reads == Reads::Cached);
+    if copied.is_some() {
+        return Ok(copied);
+    }
     let selector = format!("{}=true,{}={}", RETAINED_LABEL, DATABASE_NAME_LABEL, names.database);
     let records = Api::<PersistentVolume>::all(ctx.client.clone())
         .list(&ListParams::default().labels(&selector))
         .await?;
-    let of_this_name =
-        |record: &Retained| record.namespace == names.namespace && record.database == names.database;
-    Ok(Some(records.items.iter().filter_map(retention::read).filter(of_this_name).collect()))
+    Ok(Some(records.items.iter().filter_map(picked).collect()))
 }
 
 /// Whether the Database that holds the record is another one, and gone.

@@ -32,6 +32,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether anything is done but what concerns this object alone, and is refused if that has changed.
+    pub(in crate::controller::database) fn acts(&self) -> bool {
+        self.actions.iter().any(|action| *action != Action::AddFinalizer)
+    }
+
     /// Does this, then waits.
     pub(in crate::controller::database) fn act(actions: Vec<Action>, wait: DatabaseWait) -> Self {
         Self { actions, waiting: Some(wait), requeue: None }

@@ -31,6 +31,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether anything is done but what concerns this object alone, and is refused if that has changed.
+    pub(in crate::controller::node) fn acts(&self) -> bool {
+        self.actions.iter().any(|action| *action != Action::AddFinalizer)
+    }
+
     /// Everything is as wanted: nothing is done, and nothing waited for.
     pub(in crate::controller::node) fn done() -> Self {
         Self::default()

@@ -61,6 +61,11 @@ pub enum Stage {
 }
 
 impl Plan {
+    /// Whether anything is done but what concerns this object alone, and is refused if that has changed.
+    pub(in crate::controller::volume) fn acts(&self) -> bool {
+        self.actions.iter().any(|action| *action != Action::AddFinalizer)
+    }
+
     /// Everything is as wanted: nothing is done, and nothing waited for.
     pub(in crate::controller::volume) fn done() -> Self {
         Self {

@@ -1,10 +1,12 @@
-//! The copies of the children of Databases, each kept by one watch, which wakes the Databases, too.
+//! The copies of what passes read most, each kept by one watch, which wakes the objects, too.
 
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{ConfigMap, Node as CoreNode, NodeStatus, Pod, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Node as CoreNode, NodeStatus, PersistentVolumeClaim, Pod, Service, ServiceAccount,
+};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::runtime::reflector::ObjectRef;
@@ -17,12 +19,16 @@ use crate::api::{Database, Node, Volume};
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
 
-/// What is read for each of them.
+/// What is read for each of them: the objects of one namespace, or of all.
 pub struct CopiedApis {
+    /// The Databases.
+    pub databases: Api<Database>,
     /// The Nodes.
     pub nodes: Api<Node>,
     /// The Volumes.
     pub volumes: Api<Volume>,
+    /// The claims.
+    pub claims: Api<PersistentVolumeClaim>,
     /// The StatefulSets.
     pub stateful_sets: Api<StatefulSet>,
     /// The ConfigMaps.
@@ -41,12 +47,16 @@ pub struct CopiedApis {
     pub disruption_budgets: Api<PodDisruptionBudget>,
 }
 
-/// The copies. A child that one does not show is read from the API server.
+/// The copies.
 pub struct Copies {
+    /// The Databases.
+    pub databases: Arc<Mirror<Database>>,
     /// The Nodes.
     pub nodes: Arc<Mirror<Node>>,
     /// The Volumes.
     pub volumes: Arc<Mirror<Volume>>,
+    /// The claims with our label.
+    pub claims: Arc<Mirror<PersistentVolumeClaim>>,
     /// The StatefulSets.
     pub stateful_sets: Arc<Mirror<StatefulSet>>,
     /// The ConfigMaps.
@@ -68,11 +78,11 @@ pub struct Copies {
 impl Copies {
     /// Copies that hold nothing yet.
     pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
-        // The copy of the Databases is the controller's own.
-        own_writes.note::<Database>();
         Self {
+            databases: Arc::new(Mirror::empty(own_writes)),
             nodes: Arc::new(Mirror::empty(own_writes)),
             volumes: Arc::new(Mirror::empty(own_writes)),
+            claims: Arc::new(Mirror::empty(own_writes)),
             stateful_sets: Arc::new(Mirror::empty(own_writes)),
             config_maps: Arc::new(Mirror::empty(own_writes)),
             labelled: Arc::new(Mirror::empty(own_writes)),
@@ -93,15 +103,22 @@ impl Copies {
     }
 
     /// Keeps them until `stop`.
-    pub async fn run(&self, apis: CopiedApis, stop: &CancellationToken) {
-        // Every object of ours carries it; others need not be watched. All Nodes and Volumes are ours.
+    pub async fn run(self: Arc<Self>, apis: CopiedApis, stop: CancellationToken) {
+        // Every object of ours carries it; others need not be watched. All of our own kinds are ours.
         let all = Config::default;
         let ours = || all().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
         let labelled = all().labels(keys::DATABASE_NODE_LABEL);
         let until = || stop.clone();
         tokio::join!(
+            Arc::clone(&self.databases).run(apis.databases, all(), |_| (), until()),
             Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()),
             Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()),
+            Arc::clone(&self.claims).run(
+                apis.claims,
+                all().labels(keys::DATABASE_UID_LABEL),
+                |_| (),
+                until()
+            ),
             Arc::clone(&self.stateful_sets).run(apis.stateful_sets, ours(), |_| (), until()),
             Arc::clone(&self.config_maps).run(apis.config_maps, ours(), |_| (), until()),
             Arc::clone(&self.labelled).run(apis.core_nodes, labelled, keep_allocatable, until()),

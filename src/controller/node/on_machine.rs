@@ -1,0 +1,81 @@
+//! Reads what the API server shows on a machine: its pods, its CSI driver and its attachments. Only reads.
+
+use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
+use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
+use kube::api::{Api, ListParams};
+use kube::{Client, ResourceExt};
+
+use super::pods;
+use crate::api::keys::EBS_CSI_DRIVER;
+use crate::api::{Volume, names};
+use crate::cluster::mirror::Reads;
+use crate::controller::pass::context::Context;
+
+/// What the API server shows on a machine.
+#[derive(Default)]
+pub(super) struct OnMachine {
+    pub driver_registered: bool,
+    pub pods: Vec<Pod>,
+    pub attachments: Vec<String>,
+}
+
+/// VolumeAttachments are read only of a machine that is to end, or has ended, and only there must every pod
+/// be seen: elsewhere pods are read to find foreign ones.
+pub(super) async fn on_machine(
+    core_node: &CoreNode,
+    is_leaving: bool,
+    volume: Option<&Volume>,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<OnMachine, kube::Error> {
+    let name = core_node.name_any();
+    let driver_registered = driver_is_registered(&name, reads, ctx).await?;
+    let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
+    if !is_leaving {
+        let pods = if let Some(pods) = ctx.pods.get(&name).filter(|_| reads == Reads::Cached) {
+            pods
+        } else {
+            let pods = pods_on(&ctx.client, &params.match_any()).await?;
+            ctx.pods.put(&name, Some(pods.clone()));
+            pods
+        };
+        return Ok(OnMachine { driver_registered, pods, attachments: Vec::new() });
+    }
+    let pods = pods_on(&ctx.client, &params).await?;
+    let attachments = attachments_to(ctx, &name, volume).await?;
+    Ok(OnMachine { driver_registered, pods, attachments })
+}
+
+async fn driver_is_registered(core_node: &str, reads: Reads, ctx: &Context) -> Result<bool, kube::Error> {
+    let csi_nodes = Api::<CSINode>::all(ctx.client.clone());
+    let csi_node = ctx.csi_nodes.read(&csi_nodes, core_node, reads).await?;
+    Ok(csi_node
+        .is_some_and(|csi_node| csi_node.spec.drivers.iter().any(|driver| driver.name == EBS_CSI_DRIVER)))
+}
+
+async fn pods_on(client: &Client, params: &ListParams) -> Result<Vec<Pod>, kube::Error> {
+    let pods = Api::<Pod>::all(client.clone()).list(params).await?;
+    Ok(pods.items.into_iter().filter(|pod| !pods::is_of_the_machine(pod)).collect())
+}
+
+/// What the copy still has is believed; that there is none, the API server says. A volume of others, which a
+/// foreign pod brought along, is detached by its driver or with the machine's end: nothing waits for it.
+async fn attachments_to(
+    ctx: &Context,
+    core_node: &str,
+    volume: Option<&Volume>,
+) -> Result<Vec<String>, kube::Error> {
+    let adopted = volume.and_then(|volume| volume.spec.adopt.as_ref());
+    let is_ours = |name: &str| {
+        names::volume_uid_of(name).is_some() || adopted.is_some_and(|it| it.persistent_volume_name == name)
+    };
+    let is_to = |attachment: &VolumeAttachment| {
+        let name = attachment.spec.source.persistent_volume_name.as_deref();
+        attachment.spec.node_name == core_node && name.is_some_and(is_ours)
+    };
+    if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
+        return Ok(names);
+    }
+    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
+    Ok(attachments.items.iter().filter(|attachment| is_to(attachment)).map(ResourceExt::name_any).collect())
+}

@@ -1,0 +1,94 @@
+//! When what the copies show is enough for a pass. Pure.
+//!
+//! A pass looks at the copies first. They may be a moment old, and of some objects they show only those with
+//! our labels. So a plan that acts, and a status that takes back what an earlier one said, are made again of
+//! what the API server says. What is left is to see that there is nothing to do, and to report progress,
+//! which rests on objects that are there.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::api::ConditionType;
+
+/// The conditions that become true while something is set up.
+const PROGRESS: [ConditionType; 11] = [
+    ConditionType::Ready,
+    ConditionType::Available,
+    ConditionType::NodeReady,
+    ConditionType::VolumeReady,
+    ConditionType::EngineReady,
+    ConditionType::Launched,
+    ConditionType::Registered,
+    ConditionType::Initialized,
+    ConditionType::Created,
+    ConditionType::Bound,
+    ConditionType::Modified,
+];
+
+/// Whether a plan made of the copies stands: it does nothing, and what follows for the status is progress.
+pub fn is_enough<S: Serialize>(acts: bool, old: &S, new: &S) -> bool {
+    let json = |status| serde_json::to_value(status).unwrap_or_default();
+    !acts && !takes_back(&json(old), &json(new))
+}
+
+/// Whether anything that the old status says is not so any more.
+fn takes_back(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old != new };
+    let stands = |(field, was): (&String, &Value)| field == "conditions" || new.get(field) == Some(was);
+    let conditions = |status: &Map<String, Value>| {
+        status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    let now = conditions(new);
+    !old.iter().all(stands) || conditions(old).iter().any(|was| !has_advanced(was, &now))
+}
+
+/// Whether the status of a condition is as it was, or became another before anything was set up.
+fn has_advanced(was: &Value, now: &[Value]) -> bool {
+    let Some(now) = now.iter().find(|now| now["type"] == was["type"]) else { return false };
+    let is_progress = PROGRESS.iter().any(|it| was["type"] == it.as_str());
+    now["status"] == was["status"] || (is_progress && was["status"] != "True")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn status(conditions: &[(&str, &str)]) -> Value {
+        let conditions = conditions.iter().map(|(name, status)| json!({"type": name, "status": status}));
+        json!({"conditions": conditions.collect::<Vec<_>>()})
+    }
+
+    #[test]
+    fn what_acts_is_decided_anew() {
+        assert!(is_enough(false, &json!({}), &json!({})));
+        assert!(!is_enough(true, &json!({}), &json!({})));
+    }
+
+    #[test]
+    fn progress_is_reported_and_nothing_is_taken_back() {
+        let cases = [
+            ("the first status", json!({}), status(&[("Ready", "False")]), true),
+            ("as before", status(&[("Lost", "False")]), status(&[("Lost", "False")]), true),
+            ("ready", status(&[("Ready", "False")]), status(&[("Ready", "True")]), true),
+            ("known", status(&[("Ready", "Unknown")]), status(&[("Ready", "False")]), true),
+            ("not ready any more", status(&[("Ready", "True")]), status(&[("Ready", "False")]), false),
+            ("lost", status(&[("Lost", "False")]), status(&[("Lost", "True")]), false),
+            ("a condition less", status(&[("Altered", "True")]), status(&[]), false),
+            ("a field more", json!({}), json!({"zone": "us-east-1a"}), true),
+            ("another field", json!({"zone": "us-east-1a"}), json!({"zone": "us-east-1b"}), false),
+            ("a field less", json!({"zone": "us-east-1a"}), json!({}), false),
+        ];
+        for (case, old, new, is_reported) in cases {
+            assert_eq!(is_enough(false, &old, &new), is_reported, "{case}");
+        }
+    }
+
+    #[test]
+    fn other_words_are_reported() {
+        let with =
+            |reason: &str| json!({"conditions": [{"type": "Ready", "status": "True", "reason": reason}]});
+        assert!(is_enough(false, &with("Pending"), &with("AsExpected")));
+    }
+}
