@@ -1,11 +1,13 @@
 //! A copy of objects that many passes ask for, kept by one watch, and the wakes of their changes.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
 use std::mem::take;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
-use futures::{FutureExt, Stream, StreamExt};
+use futures::{Stream, StreamExt};
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
@@ -31,6 +33,12 @@ pub enum Reads {
 pub struct Mirror<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     unseen: Arc<Unseen>,
+    /// The values by which each object is indexed.
+    values_of: fn(&K) -> Vec<String>,
+    /// The objects of each value. One that has changed may still be at a former value.
+    index: Mutex<HashMap<String, HashSet<ObjectRef<K>>>>,
+    /// It was listed once.
+    is_listed: AtomicBool,
     /// Taken by `run`.
     writer: Mutex<Option<Writer<K>>>,
     subscribers: Mutex<Vec<UnboundedSender<K>>>,
@@ -42,10 +50,18 @@ where
 {
     /// A copy that holds nothing yet: `run` fills it. This process' writes of its objects are noted.
     pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
+        Self::indexed(own_writes, |_| Vec::new())
+    }
+
+    /// The same, with an index: the objects of one of many databases are found without a look at all.
+    pub fn indexed(own_writes: &Arc<OwnWrites>, values_of: fn(&K) -> Vec<String>) -> Self {
         let writer = Writer::default();
         Self {
             store: writer.as_reader(),
             unseen: own_writes.of_copy::<K>(),
+            values_of,
+            index: Mutex::default(),
+            is_listed: AtomicBool::new(false),
             writer: Mutex::new(Some(writer)),
             subscribers: Mutex::default(),
         }
@@ -69,6 +85,7 @@ where
         while let Some(change) = changes.next().await {
             match change {
                 Ok(Event::Apply(object)) => {
+                    self.find(&object);
                     self.unseen.shown(&object);
                     self.tell(&object);
                 }
@@ -86,7 +103,12 @@ where
 
     /// Tells of everything that is there, and of what was there before.
     fn listed_anew(&self, before: &[Arc<K>]) {
-        for object in self.store.state() {
+        let now = self.store.state();
+        for object in &now {
+            self.find(object);
+        }
+        self.is_listed.store(true, Ordering::Release);
+        for object in now {
             self.unseen.shown(object.as_ref());
             self.tell(&object);
         }
@@ -97,7 +119,30 @@ where
         }
     }
 
+    /// Before it counts as shown: what is written is in the copy once it can be found there.
+    fn find(&self, object: &K) {
+        let mut index = self.index.lock();
+        for value in (self.values_of)(object) {
+            index.entry(value).or_default().insert(ObjectRef::from_obj(object));
+        }
+    }
+
+    /// The objects of this value.
+    fn found(&self, value: &str) -> Vec<Arc<K>> {
+        let index = self.index.lock();
+        index.get(value).into_iter().flatten().filter_map(|key| self.store.get(key)).collect()
+    }
+
     fn has_gone(&self, object: &K) {
+        let mut index = self.index.lock();
+        for value in (self.values_of)(object) {
+            let Some(found) = index.get_mut(&value) else { continue };
+            found.remove(&ObjectRef::from_obj(object));
+            if found.is_empty() {
+                index.remove(&value);
+            }
+        }
+        drop(index);
         self.unseen.gone(object);
         self.tell(object);
     }
@@ -143,15 +188,13 @@ where
     pub async fn current(&self, api: &Api<K>, name: &str, reads: Reads) -> Result<Option<K>, kube::Error> {
         let mut key = ObjectRef::new(name);
         key.namespace = api.namespace().map(str::to_owned);
+        // Before the copy is asked.
+        let last = self.unseen.last::<K>(api.namespace(), name);
         match self.get(&key) {
-            Some(shown) if self.unseen.are_in(&shown) => Ok(Some(shown)),
-            None if reads == Reads::Cached && self.is_whole() && !self.is_open(&key) => Ok(None),
+            Some(shown) if last.is_none_or(|written| written.is_in(&shown)) => Ok(Some(shown)),
+            None if reads == Reads::Cached && last.is_none() && self.is_whole() => Ok(None),
             Some(_) | None => self.asked(api, name).await,
         }
-    }
-
-    fn is_open(&self, key: &ObjectRef<K>) -> bool {
-        self.unseen.is_open::<K>(key.namespace.as_deref(), &key.name)
     }
 
     async fn asked(&self, api: &Api<K>, name: &str) -> Result<Option<K>, kube::Error> {
@@ -160,28 +203,31 @@ where
         Ok(answer)
     }
 
-    /// Whether it shows all objects of a moment.
+    /// Whether it shows all objects of a moment, and its index has them.
     pub fn is_whole(&self) -> bool {
-        self.store.wait_until_ready().now_or_never().is_some_and(|ready| ready.is_ok())
+        self.is_listed.load(Ordering::Acquire)
     }
 
-    /// The objects of a namespace, or of the cluster, that are so, each as this process' last write left it,
-    /// or newer. `None` where the copy is not whole, or does not show that of one, or of a name that may be
-    /// one's.
+    /// The objects of a namespace, or of the cluster, that are indexed by this value and are so, each as this
+    /// process' last write left it, or newer. `None` where the copy is not whole, or does not show that of
+    /// one, or of a name that may be one's.
     pub fn all_current(
         &self,
         namespace: Option<&str>,
+        value: &str,
         is_so: impl Fn(&K) -> bool,
         may_be: impl Fn(&str) -> bool,
     ) -> Option<Vec<K>> {
         if !self.is_whole() {
             return None;
         }
-        let all = self.store.state();
+        // Before the copy is asked.
+        let mut last = self.unseen.all::<K>(namespace);
         let is_of = |it: &&Arc<K>| it.namespace().as_deref() == namespace && is_so(it);
-        let found: Vec<K> = all.iter().filter(is_of).map(|it| it.as_ref().clone()).collect();
-        let are_current = found.iter().all(|it| self.unseen.are_in(it));
-        let are_shown = self.unseen.open::<K>(namespace).iter().all(|open| !may_be(open));
+        let found: Vec<K> = self.found(value).iter().filter(is_of).map(|it| it.as_ref().clone()).collect();
+        let mut is_current = |it: &K| last.remove(&it.name_any()).is_none_or(|written| written.is_in(it));
+        let are_current = found.iter().all(&mut is_current);
+        let are_shown = last.keys().all(|open| !may_be(open));
         (are_current && are_shown).then_some(found)
     }
 

@@ -20,13 +20,25 @@ use tower::BoxError;
 
 /// The last write of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Written {
+pub enum Written {
     /// The object had this version afterwards.
     Version(u64),
     /// It was deleted at once.
     Deleted,
     /// No answer says which version it had: the write may be underway, refused or carried out.
     Unknown,
+    /// The same, and the copy has shown the end of the object, which had this version.
+    Ended(u64),
+}
+
+impl Written {
+    /// Whether an object as a copy shows it is as it was after this write, or newer.
+    pub fn is_in<K: Resource>(self, object: &K) -> bool {
+        match self {
+            Self::Version(written) => version(object.meta()).is_some_and(|it| it >= written),
+            Self::Deleted | Self::Unknown | Self::Ended(_) => false,
+        }
+    }
 }
 
 /// The writes that one copy was not seen to show yet: names and last writes, by the path of their collection.
@@ -36,39 +48,31 @@ pub struct Unseen {
 }
 
 impl Unseen {
-    /// Whether an object as the copy shows it is as it was after the last write of this process, or newer.
-    pub fn are_in<K: Resource<DynamicType = ()>>(&self, object: &K) -> bool {
-        let metadata = object.meta();
-        let collection = K::url_path(&(), metadata.namespace.as_deref());
-        let mut last = self.last.lock();
-        let Some(of_collection) = last.get_mut(&collection) else { return true };
-        let name = metadata.name.as_deref().unwrap_or_default();
-        match of_collection.get(name) {
-            None => true,
-            Some(Written::Version(written)) if version(metadata).is_some_and(|it| it >= *written) => {
-                of_collection.remove(name);
-                true
-            }
-            Some(_) => false,
-        }
+    /// The last write of the object of this name, if the copy was not seen to show it. To be asked before the
+    /// copy is: what it shows in between would otherwise be taken for what it showed then.
+    pub fn last<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> Option<Written> {
+        self.last.lock().get(&K::url_path(&(), namespace))?.get(name).copied()
+    }
+
+    /// The same of all objects of this kind in this namespace, or in the cluster.
+    pub fn all<K: Resource<DynamicType = ()>>(&self, namespace: Option<&str>) -> HashMap<String, Written> {
+        self.last.lock().get(&K::url_path(&(), namespace)).cloned().unwrap_or_default()
     }
 
     /// The copy shows this object: as it was after the last write, or newer, nothing of it is open.
     pub fn shown<K: Resource<DynamicType = ()>>(&self, object: &K) {
-        self.are_in(object);
-    }
-
-    /// Whether the copy was not seen to show the object of this name as it was after the last write.
-    pub fn is_open<K: Resource<DynamicType = ()>>(&self, namespace: Option<&str>, name: &str) -> bool {
-        let last = self.last.lock();
-        last.get(&K::url_path(&(), namespace)).is_some_and(|it| it.contains_key(name))
-    }
-
-    /// The names of the objects of this kind in this namespace, or in the cluster, that the copy was not seen
-    /// to show as they were after the last write.
-    pub fn open<K: Resource<DynamicType = ()>>(&self, namespace: Option<&str>) -> Vec<String> {
-        let last = self.last.lock();
-        last.get(&K::url_path(&(), namespace)).into_iter().flat_map(HashMap::keys).cloned().collect()
+        let (metadata, mut last) = (object.meta(), self.last.lock());
+        let Some(of_collection) = last.get_mut(&K::url_path(&(), metadata.namespace.as_deref())) else {
+            return;
+        };
+        let name = metadata.name.as_deref().unwrap_or_default();
+        if of_collection.get(name).is_some_and(|written| written.is_in(object)) {
+            of_collection.remove(name);
+        }
     }
 
     /// The API server was asked for the object of this name, and answered this.
@@ -82,8 +86,12 @@ impl Unseen {
         let Some(of_collection) = last.get_mut(&K::url_path(&(), namespace)) else { return };
         let Some(written) = of_collection.get_mut(name) else { return };
         match (*written, answer.and_then(|object| version(object.meta()))) {
-            (_, None) => drop(of_collection.remove(name)),
-            (Written::Unknown | Written::Deleted, Some(version)) => *written = Written::Version(version),
+            (_, None) => {
+                of_collection.remove(name);
+            }
+            (Written::Unknown | Written::Deleted | Written::Ended(_), Some(version)) => {
+                *written = Written::Version(version);
+            }
             (Written::Version(_), Some(_)) => {}
         }
     }
@@ -96,13 +104,17 @@ impl Unseen {
         let collection = K::url_path(&(), metadata.namespace.as_deref());
         let Some(of_collection) = last.get_mut(&collection) else { return };
         let name = metadata.name.as_deref().unwrap_or_default();
-        let is_over = match of_collection.get(name) {
-            Some(Written::Version(written)) => end.is_some_and(|end| end >= *written),
-            Some(Written::Deleted) => true,
-            Some(Written::Unknown) | None => false,
-        };
-        if is_over {
-            of_collection.remove(name);
+        match (of_collection.get(name).copied(), end) {
+            (Some(Written::Version(written)), Some(end)) if end >= written => {
+                of_collection.remove(name);
+            }
+            (Some(Written::Deleted), _) => {
+                of_collection.remove(name);
+            }
+            (Some(Written::Unknown | Written::Ended(_)), Some(end)) => {
+                of_collection.insert(name.to_owned(), Written::Ended(end));
+            }
+            (Some(Written::Version(_) | Written::Unknown | Written::Ended(_)) | None, _) => {}
         }
     }
 
@@ -118,6 +130,10 @@ impl Unseen {
         let Some(name) = target.name.clone() else { return };
         let mut last = self.last.lock();
         let of_collection = last.entry(target.collection.clone()).or_default();
+        if let Some(Written::Version(_)) = of_collection.get(&name) {
+            // Another write of it was carried out meanwhile.
+            return;
+        }
         match before.filter(|_| !is_gone) {
             Some(before) => of_collection.insert(name, before),
             None => of_collection.remove(&name),
@@ -134,12 +150,19 @@ impl Unseen {
         };
         let mut last = self.last.lock();
         let of_collection = last.entry(target.collection.clone()).or_default();
-        // Answers of writes side by side arrive in any order.
-        let newest = match (of_collection.get(name), written) {
-            (Some(Written::Version(one)), Written::Version(other)) => Written::Version(other.max(*one)),
-            _ => written,
-        };
-        of_collection.insert(name.clone(), newest);
+        // Answers of writes side by side arrive in any order, and after what the watch shows of them.
+        match (of_collection.get(name), written) {
+            (Some(Written::Ended(end)), Written::Version(version)) if version <= *end => {
+                of_collection.remove(name);
+            }
+            (Some(Written::Version(one)), Written::Version(other)) => {
+                let newest = Written::Version(other.max(*one));
+                of_collection.insert(name.clone(), newest);
+            }
+            _ => {
+                of_collection.insert(name.clone(), written);
+            }
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
 use crate::api::{Database, Node, Volume};
+use crate::cluster::controller_of;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
 
@@ -80,12 +81,14 @@ impl Copies {
     pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
         Self {
             databases: Arc::new(Mirror::empty(own_writes)),
-            nodes: Arc::new(Mirror::empty(own_writes)),
+            nodes: Arc::new(Mirror::indexed(own_writes, databases_of)),
             volumes: Arc::new(Mirror::empty(own_writes)),
             claims: Arc::new(Mirror::empty(own_writes)),
             stateful_sets: Arc::new(Mirror::empty(own_writes)),
             config_maps: Arc::new(Mirror::empty(own_writes)),
-            labelled: Arc::new(Mirror::empty(own_writes)),
+            labelled: Arc::new(Mirror::indexed(own_writes, |core_node| {
+                core_node.labels().get(keys::DATABASE_NODE_LABEL).cloned().into_iter().collect()
+            })),
             pods: Arc::new(Mirror::empty(own_writes)),
             services: Arc::new(Mirror::empty(own_writes)),
             service_accounts: Arc::new(Mirror::empty(own_writes)),
@@ -134,6 +137,12 @@ impl Copies {
             ),
         );
     }
+}
+
+/// The UIDs of the Database that owns a Node, or owned it.
+fn databases_of(node: &Node) -> Vec<String> {
+    let owner = controller_of(node).map(|owner| owner.uid.clone());
+    owner.into_iter().chain(node.labels().get(keys::DATABASE_UID_LABEL).cloned()).collect()
 }
 
 /// The rest of what a kubelet reports changes often, and no plan reads it from this copy.

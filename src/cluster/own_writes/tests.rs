@@ -36,7 +36,9 @@ fn object(version: &str) -> Value {
 
 /// Which of the versions 8, 9 and 10 of a copy may be used.
 fn usable(writes: &Unseen) -> Vec<&'static str> {
-    ["8", "9", "10"].into_iter().filter(|version| writes.are_in(&map(version))).collect()
+    let last = writes.last::<ConfigMap>(Some("team-a"), "a");
+    let is_usable = |version: &&str| last.is_none_or(|written| written.is_in(&map(version)));
+    ["8", "9", "10"].into_iter().filter(is_usable).collect()
 }
 
 /// What a write to the ConfigMap is of.
@@ -59,11 +61,13 @@ async fn a_copy_from_before_a_write_is_not_used() {
     let (client, writes) = answered(200, &object("9"));
     assert_eq!(usable(&writes), ["8", "9", "10"], "nothing was written");
     patch(client).await.unwrap();
-    assert!(!writes.are_in(&map("8")));
-    assert_eq!(writes.open::<ConfigMap>(Some("team-a")), ["a"]);
-    assert!(writes.open::<ConfigMap>(Some("team-b")).is_empty());
     assert_eq!(usable(&writes), ["9", "10"]);
-    assert!(writes.open::<ConfigMap>(Some("team-a")).is_empty(), "a copy showed it");
+    assert!(writes.last::<ConfigMap>(Some("team-b"), "a").is_none());
+    assert_eq!(usable(&writes), ["9", "10"]);
+    writes.shown(&map("8"));
+    assert_eq!(usable(&writes), ["9", "10"]);
+    writes.shown(&map("9"));
+    assert!(writes.all::<ConfigMap>(Some("team-a")).is_empty(), "the copy has shown it");
 }
 
 #[tokio::test]
@@ -71,7 +75,7 @@ async fn a_copy_from_before_a_creation_is_not_used_although_its_name_is_in_the_b
     let (client, writes) = answered(201, &object("9"));
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &ConfigMap::default()).await.unwrap();
-    assert_eq!(writes.open::<ConfigMap>(Some("team-a")), ["a"]);
+    assert!(writes.last::<ConfigMap>(Some("team-a"), "a").is_some());
     assert_eq!(usable(&writes), ["9", "10"]);
 }
 
@@ -121,9 +125,9 @@ async fn the_end_of_one_does_not_hide_what_was_written_of_the_next_one_of_its_na
     let maps: Api<ConfigMap> = Api::default_namespaced(client);
     maps.create(&PostParams::default(), &ConfigMap::default()).await.unwrap();
     writes.gone(&map("8"));
-    assert_eq!(writes.open::<ConfigMap>(Some("team-a")), ["a"]);
+    assert!(writes.last::<ConfigMap>(Some("team-a"), "a").is_some());
     writes.gone(&map("9"));
-    assert!(writes.open::<ConfigMap>(Some("team-a")).is_empty());
+    assert!(writes.all::<ConfigMap>(Some("team-a")).is_empty());
 }
 
 #[tokio::test]
@@ -132,17 +136,16 @@ async fn what_has_no_copy_and_what_changes_nothing_is_not_noted() {
     let (client, of_maps, writes) = with_copies(200, &answer);
     let nodes: Api<Node> = Api::all(client.clone());
     nodes.patch("a", &PatchParams::default(), &Patch::Merge(json!({}))).await.unwrap();
-    assert!(writes.open::<Node>(None).is_empty());
+    assert!(writes.all::<Node>(None).is_empty());
     let pods: Api<Pod> = Api::default_namespaced(client);
     pods.get("a").await.unwrap();
     let dry = PatchParams { dry_run: true, ..PatchParams::default() };
     pods.patch("a", &dry, &Patch::Merge(json!({}))).await.unwrap();
-    assert!(writes.open::<Pod>(Some("team-a")).is_empty());
+    assert!(writes.all::<Pod>(Some("team-a")).is_empty());
     pods.patch_status("a", &PatchParams::default(), &Patch::Merge(json!({}))).await.unwrap();
-    assert_eq!(writes.open::<Pod>(Some("team-a")), ["a"]);
-    assert!(writes.is_open::<Pod>(Some("team-a"), "a"));
-    assert!(!writes.is_open::<Pod>(Some("team-b"), "a"));
-    assert!(of_maps.open::<ConfigMap>(Some("team-a")).is_empty(), "another kind");
+    assert_eq!(writes.last::<Pod>(Some("team-a"), "a"), Some(Written::Version(9)));
+    assert!(writes.last::<Pod>(Some("team-b"), "a").is_none());
+    assert!(of_maps.all::<ConfigMap>(Some("team-a")).is_empty(), "another kind");
 }
 
 #[tokio::test]
@@ -154,8 +157,9 @@ async fn what_one_copy_shows_another_one_of_the_kind_may_not_show_yet() {
     let writes = Arc::<OwnWrites>::default();
     let (one, other) = (writes.of_copy::<ConfigMap>(), writes.of_copy::<ConfigMap>());
     patch(noted(writes, Client::new(service, "team-a"))).await.unwrap();
-    assert!(one.are_in(&map("9")));
-    assert!(!other.are_in(&map("8")));
+    one.shown(&map("9"));
+    assert_eq!(usable(&one), ["8", "9", "10"], "nothing is open any more");
+    assert_eq!(usable(&other), ["9", "10"]);
 }
 
 #[test]
@@ -185,4 +189,33 @@ fn the_path_says_of_what_a_write_is() {
         let expected = (kind.to_owned(), collection.to_owned(), object.to_owned());
         assert_eq!(of(path), Some(expected), "{path}");
     }
+}
+
+#[tokio::test]
+async fn what_was_asked_before_the_copy_showed_a_write_does_not_pass_for_what_it_shows_afterwards() {
+    let (client, writes) = answered(200, &object("9"));
+    patch(client).await.unwrap();
+    let (last, shown) = (writes.last::<ConfigMap>(Some("team-a"), "a"), map("8"));
+    writes.shown(&map("9"));
+    assert!(!last.unwrap().is_in(&shown));
+}
+
+#[test]
+fn a_refusal_does_not_hide_another_write_that_was_carried_out_meanwhile() {
+    let writes = Unseen::default();
+    let (one, other) = (writes.begin(&the_map()), writes.begin(&the_map()));
+    assert_eq!((one, other), (None, Some(Written::Unknown)));
+    writes.answered(&the_map(), &answer_with("9"));
+    writes.refused(&the_map(), one, false);
+    assert_eq!(usable(&writes), ["9", "10"]);
+}
+
+#[test]
+fn an_answer_that_comes_after_the_end_of_the_object_leaves_nothing_open() {
+    let writes = Unseen::default();
+    writes.begin(&the_map());
+    writes.gone(&map("9"));
+    assert!(usable(&writes).is_empty(), "another one of the name may have been written");
+    writes.answered(&the_map(), &answer_with("9"));
+    assert!(writes.all::<ConfigMap>(Some("team-a")).is_empty());
 }

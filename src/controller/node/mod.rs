@@ -92,7 +92,9 @@ async fn decide(node: &Node, copies: &Copies, ctx: &Context) -> Result<Option<(O
         let plan = plan::plan(&observed, now);
         let old = observed.node.status.clone().unwrap_or_default();
         let new = status::status(&observed, &plan, &Acted::new(observed.node.clone()), now);
-        if is_enough(plan.acts(), &old, &new) {
+        let asks_ec2 =
+            plan::unlisted(&observed).is_some() || plan::release::needs_tagged(&observed).is_some();
+        if is_enough(plan.acts() || asks_ec2, &old, &new) {
             return Ok(Some((observed, plan)));
         }
     }

@@ -25,28 +25,60 @@ const PROGRESS: [ConditionType; 11] = [
     ConditionType::Modified,
 ];
 
+/// The fields that name what is there, of all kinds.
+const FOUND: [&str; 16] = [
+    "applied",
+    "coreNodeName",
+    "credentialsSecretName",
+    "endpoint",
+    "engineVersion",
+    "firstReadyAt",
+    "health",
+    "instanceType",
+    "nodeName",
+    "observedGeneration",
+    "providerID",
+    "run",
+    "size",
+    "volumeName",
+    "zone",
+    "conditions",
+];
+
 /// Whether a plan made of the copies stands: it does nothing, and what follows for the status is progress.
 pub fn is_enough<S: Serialize>(acts: bool, old: &S, new: &S) -> bool {
     let json = |status| serde_json::to_value(status).unwrap_or_default();
-    !acts && !takes_back(&json(old), &json(new))
+    !acts && is_progress(&json(old), &json(new))
 }
 
-/// Whether anything that the old status says is not so any more.
-fn takes_back(old: &Value, new: &Value) -> bool {
-    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old != new };
+/// Whether all that the old status says is so still, and what is new has been found or set up.
+fn is_progress(old: &Value, new: &Value) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
+    let is_found = |field: &String| old.contains_key(field) || FOUND.contains(&field.as_str());
     let stands = |(field, was): (&String, &Value)| field == "conditions" || new.get(field) == Some(was);
     let conditions = |status: &Map<String, Value>| {
         status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default()
     };
-    let now = conditions(new);
-    !old.iter().all(stands) || conditions(old).iter().any(|was| !has_advanced(was, &now))
+    let (was, now) = (conditions(old), conditions(new));
+    let is_known = |now: &Value| now["status"] != "True" || is_of_progress(now) || is_in(now, &was);
+    old.iter().all(stands)
+        && new.keys().all(is_found)
+        && was.iter().all(|was| has_advanced(was, &now))
+        && now.iter().all(is_known)
+}
+
+fn is_in(condition: &Value, conditions: &[Value]) -> bool {
+    conditions.iter().any(|it| it["type"] == condition["type"])
+}
+
+fn is_of_progress(condition: &Value) -> bool {
+    PROGRESS.iter().any(|it| condition["type"] == it.as_str())
 }
 
 /// Whether the status of a condition is as it was, or became another before anything was set up.
 fn has_advanced(was: &Value, now: &[Value]) -> bool {
     let Some(now) = now.iter().find(|now| now["type"] == was["type"]) else { return false };
-    let is_progress = PROGRESS.iter().any(|it| was["type"] == it.as_str());
-    now["status"] == was["status"] || (is_progress && was["status"] != "True")
+    now["status"] == was["status"] || (is_of_progress(was) && was["status"] != "True")
 }
 
 #[cfg(test)]
@@ -77,6 +109,9 @@ mod tests {
             ("lost", status(&[("Lost", "False")]), status(&[("Lost", "True")]), false),
             ("a condition less", status(&[("Altered", "True")]), status(&[]), false),
             ("a field more", json!({}), json!({"zone": "us-east-1a"}), true),
+            ("a decision", json!({}), json!({"replacementNeeded": "Cordoned"}), false),
+            ("a new sign", json!({}), status(&[("Fenced", "True")]), false),
+            ("no new sign", json!({}), status(&[("Fenced", "False")]), true),
             ("another field", json!({"zone": "us-east-1a"}), json!({"zone": "us-east-1b"}), false),
             ("a field less", json!({"zone": "us-east-1a"}), json!({}), false),
         ];

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
+use kube::runtime::reflector::ObjectRef;
 
 use super::child::{Child, child, is_of};
 use crate::api::keys::{self, DATABASE_NODE_LABEL};
@@ -21,13 +22,13 @@ pub(super) async fn nodes(
     ctx: &Context,
 ) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let is_named = |name: &str| ordinal(names, name).is_some();
-    let is_of_it = |node: &Node| is_named(&node.name_any()) || is_of(node, database);
     let is_kept = database.metadata.deletion_timestamp.is_none();
-    let copied = copy.all_current(Some(&names.namespace), is_of_it, is_named).filter(|_| is_kept);
-    let Some(copied) = copied else { return read(database, names, copy, ctx).await };
-    let (nodes, foreign): (Vec<Node>, Vec<Node>) = copied.into_iter().partition(|node| is_of(node, database));
-    let mut needed = needed(database, names, &nodes);
-    let taken = needed.find(|name| foreign.iter().any(|node| node.name_any() == *name));
+    let namespace = names.namespace.as_str();
+    let copied = copy.all_current(Some(namespace), &names.uid, |node| is_of(node, database), is_named);
+    let Some(nodes) = copied.filter(|_| is_kept) else { return read(database, names, copy, ctx).await };
+    let shown = |name: &str| copy.get(&ObjectRef::new(name).within(namespace));
+    let is_taken = |name: &String| shown(name).is_some_and(|node| !is_of(&node, database));
+    let taken = needed(database, names, &nodes).find(is_taken);
     Ok((nodes, taken))
 }
 
@@ -107,7 +108,7 @@ pub(super) async fn labelled(
         registered.any(|registered| registered == name)
     };
     let is_kept = database.metadata.deletion_timestamp.is_none();
-    if let Some(copied) = copy.all_current(None, is_labelled, is_of_ours).filter(|_| is_kept) {
+    if let Some(copied) = copy.all_current(None, &names.uid, is_labelled, is_of_ours).filter(|_| is_kept) {
         return Ok(copied);
     }
     let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));

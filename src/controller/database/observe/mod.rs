@@ -276,12 +276,14 @@ async fn held(
         return Ok(Credentials::Read(Child::Absent));
     }
     let key = recent::key(&names.namespace, name);
-    if let Some(recent) = ctx.secrets.get(&key).filter(|_| reads == Reads::Cached) {
+    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
+    // An earlier Database of the name may have had one.
+    let recent = ctx.secrets.get(&key).filter(|recent| recent.as_ref().is_none_or(is_ours));
+    if let Some(recent) = recent.filter(|_| reads == Reads::Cached) {
         let ours = recent.map(|secret| Child::Ours(Box::new(HeldSecret(secret))));
         return Ok(Credentials::Read(ours.unwrap_or(Child::Absent)));
     }
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
-    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
     let read = secret(&secrets, name, is_ours).await?;
     let recent = match &read {
         Credentials::Read(Child::Ours(held)) => Some(Some(held.0.clone())),
@@ -327,6 +329,9 @@ async fn pod(
 ) -> Result<(Option<Pod>, bool), kube::Error> {
     let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
     let pods = Api::namespaced(ctx.client.clone(), &names.namespace);
+    // The copy has no pod without our label, and no foreign one of the name: where one should be, an absence
+    // is read from the API server.
+    let reads = if set.is_some() { Reads::Live } else { reads };
     let pod = copy.current(&pods, &names.pod(), reads).await?;
     let is_ours = |pod: &Pod| {
         let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;
