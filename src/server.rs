@@ -90,7 +90,8 @@ async fn ready(State(health): State<Health>) -> (StatusCode, String) {
 async fn metrics(State(health): State<Health>) -> axum::response::Response {
     if let Some(inventory) = health.acting.get().map(|ctx| &ctx.inventory) {
         let now = health.clock.now();
-        for (kind, what) in [(Kind::Node, "instances"), (Kind::Volume, "volumes")] {
+        let listed = [(Kind::Node, "instances"), (Kind::Volume, "volumes"), (Kind::Backup, "snapshots")];
+        for (kind, what) in listed {
             if let Some(at) = inventory.last_complete(kind) {
                 health.metrics.inventory_age(what, now.duration_since(at).as_secs());
                 health.metrics.inventory_suspect(what, inventory.stats(kind).is_suspect);

@@ -1,6 +1,9 @@
 //! What is shown of objects, read from the watch's copies at each scrape.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::runtime::reflector::Store;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
@@ -75,6 +78,13 @@ struct NamespaceLabels {
     namespace: String,
 }
 
+impl BackupLabels {
+    fn of(backup: &Backup) -> Self {
+        let namespace = backup.namespace().unwrap_or_default();
+        Self { namespace, database: backup.spec.database_name.clone() }
+    }
+}
+
 impl ObjectLabels {
     fn of(object: &impl ResourceExt) -> Self {
         Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
@@ -142,7 +152,7 @@ impl Shown {
             backups_failed: registered(
                 to,
                 "backups_failed",
-                "Backups of a Database that failed, or whose snapshot is gone",
+                "Backups of a Database that failed, or whose snapshot is gone, since the newest that can be restored",
                 Family::default(),
             ),
             checkpoints_held: registered_in_seconds(
@@ -190,7 +200,14 @@ impl Shown {
 
     /// From now on these Backups are shown.
     pub fn backups(&self, backups: Store<Backup>) {
-        self.each(backups, Families::backup);
+        let reader = move |families: &Families| {
+            let backups = backups.state();
+            let newest = newest_restorable(&backups);
+            for backup in &backups {
+                families.backup(backup, &newest);
+            }
+        };
+        self.objects.lock().push(Box::new(reader));
     }
 
     /// From now on the retained volumes are shown as this gives them: the namespace of each, and its size in
@@ -227,6 +244,16 @@ impl Shown {
         }
         objects
     }
+}
+
+/// When the newest Backup of each Database that can be restored was created.
+fn newest_restorable(backups: &[Arc<Backup>]) -> HashMap<BackupLabels, Option<Time>> {
+    let mut newest: HashMap<BackupLabels, Option<Time>> = HashMap::new();
+    for backup in backups.iter().filter(|backup| backup.can_be_restored()) {
+        let created = newest.entry(BackupLabels::of(backup)).or_default();
+        *created = backup.creation_timestamp().max(created.take());
+    }
+    newest
 }
 
 impl Families {
@@ -275,16 +302,17 @@ impl Families {
         newest.set(newest.get().max(last.0.as_second()));
     }
 
-    fn backup(&self, backup: &Backup) {
+    fn backup(&self, backup: &Backup, newest_restorable: &HashMap<BackupLabels, Option<Time>>) {
         let Some(status) = &backup.status else { return };
-        let namespace = backup.namespace().unwrap_or_default();
-        let labels = BackupLabels { namespace, database: backup.spec.database_name.clone() };
+        let labels = BackupLabels::of(backup);
         if backup.can_be_restored() {
             let at = status.started_at.as_ref().or(status.completed_at.as_ref());
             let newest = self.backup_times.get_or_create(&labels);
             newest.set(newest.get().max(at.map_or(0, |at| at.0.as_second())));
         }
-        if status.is_final() && !backup.can_be_restored() {
+        let later = newest_restorable.get(&labels);
+        let is_superseded = later.is_some_and(|later| *later > backup.creation_timestamp());
+        if status.is_final() && !backup.can_be_restored() && !is_superseded {
             self.backups_failed.get_or_create(&labels).inc();
         }
         if let Some(owed) = &status.checkpoint {
@@ -396,10 +424,10 @@ mod tests {
         let metrics = Metrics::new();
         let mut backups = Writer::default();
         metrics.shown().backups(backups.as_reader());
-        let mut shown = |name: &str, status: serde_json::Value| {
+        let mut shown = |name: &str, created: &str, status: serde_json::Value| {
             let backup = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
-                "metadata": {"name": name, "namespace": "team-a"}, "spec": {"databaseName": "orders"},
-                "status": status});
+                "metadata": {"name": name, "namespace": "team-a", "creationTimestamp": created},
+                "spec": {"databaseName": "orders"}, "status": status});
             backups.apply_watcher_event(&Event::Apply(serde_json::from_value(backup).unwrap()));
             metrics.text().unwrap()
         };
@@ -407,13 +435,21 @@ mod tests {
             serde_json::json!({"conditions": [condition("SnapshotMissing", missing, "SnapshotMissing")],
                 "startedAt": at, "completedAt": at})
         };
-        shown("new", completed("2026-01-01T00:00:10Z", "False"));
-        shown("old", completed("2026-01-01T00:00:00Z", "False"));
-        let text = shown("gone", completed("2026-01-01T00:00:20Z", "True"));
+        let at = ["00", "10", "20", "30", "40"].map(|second| format!("2026-01-01T00:00:{second}Z"));
+        let [first, second, third, fourth, fifth] = at.each_ref().map(String::as_str);
+        let failed = serde_json::json!({"conditions": [],
+            "failure": {"at": first, "what": "SnapshotFailed"}});
+        shown("failed", first, failed);
+        shown("new", third, completed(third, "False"));
+        let text = shown("old", second, completed(second, "False"));
         let of = "{namespace=\"team-a\",database=\"orders\"}";
-        let newest = format!("freehold_backup_last_completed_time_seconds{of} 1767225610");
+        let newest = format!("freehold_backup_last_completed_time_seconds{of} 1767225620");
         assert!(text.contains(&newest), "{text}");
-        assert!(text.contains(&format!("freehold_backups_failed{of} 1")), "{text}");
+        assert!(!text.contains("freehold_backups_failed{"), "a later one can be restored: {text}");
+        let text = shown("gone", fourth, completed(fourth, "True"));
+        assert!(text.contains(&newest) && text.contains(&format!("freehold_backups_failed{of} 1")), "{text}");
+        let text = shown("newest", fifth, completed(fifth, "False"));
+        assert!(!text.contains("freehold_backups_failed{"), "{text}");
     }
 
     #[test]

@@ -45,10 +45,14 @@ async fn list(inventory: &Inventory) -> Result<(), CloudError> {
     let (backups, others): (Vec<_>, Vec<_>) =
         snapshots.into_iter().partition(|snapshot| is_of(Kind::Backup, snapshot));
     let snapshots: Vec<BackupSnapshot> = backups.into_iter().map(BackupSnapshot).collect();
+    let (coverage, _) = inventory.lock().known.backups.coverage(&snapshots);
+    let is_credible = !coverage.is_suspect();
+    if !is_credible {
+        inventory.report_suspect(Kind::Backup, coverage);
+    }
     let mut state = inventory.lock();
     state.known.finals = others.into_iter().filter(|snapshot| is_of(Kind::Snapshot, snapshot)).collect();
-    let (coverage, _) = state.known.backups.coverage(&snapshots);
-    let woken = state.known.backups.apply_full_sync(started, snapshots, !coverage.is_suspect());
+    let woken = state.known.backups.apply_full_sync(started, snapshots, is_credible);
     state.wake(Kind::Backup, woken);
     Ok(())
 }
