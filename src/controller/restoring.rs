@@ -1,15 +1,16 @@
-//! Whether the snapshot of a Backup can be restored in a Database, by its tags alone. Pure.
+//! Whether the snapshot of a Backup can be restored in a Database: by its tags alone, unless the Backup is
+//! being deleted with it. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use crate::api::Database;
-use crate::api::backup::Consistency;
+use crate::api::backup::{Consistency, SnapshotPolicy};
 use crate::api::database::{EngineType, Restored, Storage};
 use crate::api::keys::{
     CONSISTENCY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG,
 };
+use crate::api::{Backup, Database};
 use crate::cloud::{Snapshot, SnapshotState};
 use crate::engine::release;
 use crate::time::whole_second;
@@ -22,6 +23,8 @@ pub enum RestoreRefusal {
     NoBackup(String),
     /// The Backup has failed, or its snapshot is gone.
     Unusable(String),
+    /// The Backup is being deleted, and its snapshot with it.
+    Ending(String),
     /// EC2 lists no such snapshot of a Backup of this namespace.
     NotOurs(String),
     /// It was taken in an earlier namespace of this name.
@@ -92,10 +95,23 @@ pub fn fits(
     })
 }
 
+/// Whether this Backup is being deleted with its snapshot, and does not wait for this Database, of which it
+/// is not decided yet what it begins with. Both controllers judge by this alone: what one of them waits for,
+/// the other one begins. The deletion waits for Databases that were there before it; a backup that is not
+/// complete will never be.
+pub fn is_ending(backup: &Backup, database: &Database) -> bool {
+    let Some(deleted) = &backup.metadata.deletion_timestamp else { return false };
+    let status = backup.status.as_ref();
+    let is_whole = status.is_some_and(|it| it.completed_at.is_some() && it.deleted_at.is_none());
+    let created = database.metadata.creation_timestamp.as_ref();
+    let was_before = created.is_some_and(|created| created.0 < deleted.0);
+    backup.spec.deletion_policy == SnapshotPolicy::Delete && !(is_whole && was_before)
+}
+
 /// Whether this version reads the data: never an older one. PostgreSQL reads the data of its own major
 /// version only, and QuestDB recovers from a checkpoint of its own only (QuestDB documentation, "Backup and
 /// restore").
-fn version_fits(
+pub fn version_fits(
     engine: EngineType,
     wanted: &str,
     wrote: Option<&str>,
@@ -127,6 +143,9 @@ impl RestoreRefusal {
             }
             Self::Unusable(name) => {
                 format!("Backup {name} has failed, or its snapshot is gone: {ANEW} another spec.restore")
+            }
+            Self::Ending(name) => {
+                format!("Backup {name} is being deleted with its snapshot: {ANEW} another spec.restore")
             }
             Self::NotOurs(id) => format!(
                 "EC2 lists no snapshot {id} of a Backup of this namespace: `freehold backups --from-ec2` lists \

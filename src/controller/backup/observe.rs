@@ -17,6 +17,7 @@ use crate::cluster::{if_served, teardown};
 use crate::controller::database::pod;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
+use crate::controller::restoring::is_ending;
 use crate::engine;
 use crate::engine::checkpoint::{self, CheckpointStatus};
 use crate::engine::client::Access;
@@ -156,14 +157,20 @@ pub fn first<'a>(backup: &Backup, all: &'a [Backup]) -> Option<&'a Backup> {
 }
 
 /// Whether a Database is being restored from this Backup: EBS reads the snapshot until the volume is whole.
-fn uses(database: &Database, backup: &Backup) -> bool {
+pub fn uses(database: &Database, backup: &Backup) -> bool {
     let status = database.status.as_ref();
-    let restored = status.and_then(|status| status.restored.as_ref()).map(|it| &it.snapshot_id);
+    if status.is_some_and(|status| status.first_ready_at.is_some()) {
+        return false;
+    }
     let snapshot = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
-    let restore = database.spec.restore.as_ref();
-    let names_it = restore.is_some_and(|it| it.backup_name == backup.metadata.name);
-    let is_from_it = names_it || (restored.is_some() && restored == snapshot);
-    is_from_it && status.is_none_or(|status| status.first_ready_at.is_none())
+    if let Some(restored) = status.and_then(|status| status.restored.as_ref()) {
+        return Some(&restored.snapshot_id) == snapshot;
+    }
+    let names_it = database.spec.restore.as_ref().is_some_and(|it| match &it.snapshot_id {
+        Some(id) => Some(id) == snapshot,
+        None => it.backup_name == backup.metadata.name,
+    });
+    names_it && !is_ending(backup, database)
 }
 
 /// What this process has requested of EC2. The first snapshot that EC2 shows is the next one to be deleted,

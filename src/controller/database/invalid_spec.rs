@@ -18,6 +18,15 @@ pub enum InvalidSpec {
         /// The newest that was started.
         started: String,
     },
+    /// A version that does not read the data that the database was restored with.
+    RestoredVersion {
+        /// The spec's.
+        version: String,
+        /// What wrote the data.
+        wrote: String,
+        /// Only the same major version reads it.
+        same_major: bool,
+    },
     /// Another major version of PostgreSQL.
     DataDirectory {
         /// Where the new version needs the data.

@@ -69,6 +69,13 @@ impl InvalidSpec {
                  and an older version does not read what a newer one has changed; set {started} or a later \
                  version, or create a new Database from a snapshot that is older than that start"
             ),
+            Self::RestoredVersion { version, wrote, same_major } => {
+                let same = if *same_major { ", of the same major version" } else { "" };
+                format!(
+                    "spec.engine.version cannot be {version}: version {wrote} wrote the data that the database \
+                     is restored from, and no engine has served it yet; set {wrote} or a later version{same}"
+                )
+            }
             Self::VolumeType(volume_type) => {
                 format!("spec.storage.type is {volume_type}: use one of {}", VOLUME_TYPES.join(", "))
             }

@@ -1,12 +1,15 @@
 //! The backup that this Database is to begin with. Only reads.
 
-use kube::Api;
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
 
 use crate::api::{Backup, ConditionType, Database, SnapshotId};
 use crate::cloud::Snapshot;
 use crate::cloud::identity::Kind;
+use crate::cluster::if_served;
 use crate::controller::conditions;
 use crate::controller::pass::context::Context;
+use crate::controller::restoring::is_ending;
 
 /// What is known of the backup that the spec names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +21,8 @@ pub enum RestoreView {
     NoBackup(String),
     /// The Backup has failed, or its snapshot is gone.
     Unusable(String),
+    /// The Backup is being deleted with its snapshot.
+    Ending(String),
     /// The Backup is not complete yet.
     Incomplete(String),
     /// EC2 was not listed yet.
@@ -38,12 +43,21 @@ pub(super) async fn observe(
     let Some(restore) = database.spec.restore.as_ref().filter(|_| is_new && !is_decided) else {
         return Ok(RestoreView::NotRead);
     };
+    let namespace = database.metadata.namespace.clone().unwrap_or_default();
+    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
     let id = match (&restore.backup_name, &restore.snapshot_id) {
-        (Some(name), _) => match of_backup(name, database, ctx).await? {
-            Ok(id) => id,
-            Err(view) => return Ok(view),
+        (Some(name), _) => match backups.get_opt(name).await?.map(|backup| of_backup(&backup, database)) {
+            Some(Ok(id)) => id,
+            Some(Err(view)) => return Ok(view),
+            None => return Ok(RestoreView::NoBackup(name.clone())),
         },
-        (None, Some(id)) => id.clone(),
+        (None, Some(id)) => {
+            let all = if_served(backups.list(&ListParams::default()).await.map(|list| list.items))?;
+            if let Some(ending) = ending(id, &all, database) {
+                return Ok(RestoreView::Ending(ending.name_any()));
+            }
+            id.clone()
+        }
         (None, None) => return Ok(RestoreView::NoBackup(String::new())),
     };
     if ctx.inventory.last_complete(Kind::Backup).is_none() {
@@ -53,20 +67,21 @@ pub(super) async fn observe(
     Ok(shown.map_or(RestoreView::NotShown(id), |snapshot| RestoreView::Shown(Box::new(snapshot))))
 }
 
-/// The snapshot of the Backup of this name.
-async fn of_backup(
-    name: &str,
-    database: &Database,
-    ctx: &Context,
-) -> Result<Result<SnapshotId, RestoreView>, kube::Error> {
-    let namespace = database.metadata.namespace.clone().unwrap_or_default();
-    let backup = Api::<Backup>::namespaced(ctx.client.clone(), &namespace).get_opt(name).await?;
-    let Some(backup) = backup else { return Ok(Err(RestoreView::NoBackup(name.to_owned()))) };
+/// The snapshot of this Backup, or why there is none to restore.
+pub fn of_backup(backup: &Backup, database: &Database) -> Result<SnapshotId, RestoreView> {
+    let name = backup.name_any();
     let is_missing = conditions::is_true(backup.conditions(), ConditionType::SnapshotMissing);
-    let status = backup.status.unwrap_or_default();
-    Ok(match status.snapshot_id {
-        _ if is_missing || status.failure.is_some() => Err(RestoreView::Unusable(name.to_owned())),
+    let status = backup.status.clone().unwrap_or_default();
+    match status.snapshot_id {
+        _ if is_ending(backup, database) => Err(RestoreView::Ending(name)),
+        _ if is_missing || status.failure.is_some() => Err(RestoreView::Unusable(name)),
         Some(id) if status.completed_at.is_some() => Ok(id),
-        Some(_) | None => Err(RestoreView::Incomplete(name.to_owned())),
-    })
+        Some(_) | None => Err(RestoreView::Incomplete(name)),
+    }
+}
+
+/// The Backup of this snapshot, if it is being deleted with it.
+pub fn ending<'a>(id: &SnapshotId, all: &'a [Backup], database: &Database) -> Option<&'a Backup> {
+    let is_of = |it: &Backup| it.status.as_ref().is_some_and(|it| it.snapshot_id.as_ref() == Some(id));
+    all.iter().find(|backup| is_of(backup) && is_ending(backup, database))
 }

@@ -27,6 +27,7 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
         RestoreView::NotRead | RestoreView::NotListedYet => soon(RestoreWait::FirstSync),
         RestoreView::NoBackup(name) => refused(RestoreRefusal::NoBackup(name.clone())),
         RestoreView::Unusable(name) => refused(RestoreRefusal::Unusable(name.clone())),
+        RestoreView::Ending(name) => refused(RestoreRefusal::Ending(name.clone())),
         RestoreView::Incomplete(name) => soon(RestoreWait::Incomplete(format!("Backup {name}"))),
         RestoreView::NotShown(id) => refused(RestoreRefusal::NotOurs(id.0.clone())),
         RestoreView::Shown(snapshot) => {

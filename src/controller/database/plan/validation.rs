@@ -14,6 +14,7 @@ use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::observe::Observed;
+use crate::controller::restoring::{RestoreRefusal, version_fits};
 use crate::engine::Value;
 use crate::engine::postgresql::DATA_DIRECTORY;
 use crate::engine::release;
@@ -23,6 +24,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
     name(observed)
         .or_else(|| observed.profile.as_ref().err().cloned().map(InvalidSpec::Engine))
         .or_else(|| older_engine(observed))
+        .or_else(|| restored_version(observed))
         .or_else(|| data_directory(observed))
         .or_else(|| data_path(observed))
         .or_else(|| user_id(observed))
@@ -49,6 +51,19 @@ fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
     let version = engine.version.as_ref().filter(|_| engine.kind == EngineType::Questdb)?;
     release::is_older(version, started)
         .then(|| InvalidSpec::OlderEngine { version: version.clone(), started: started.clone() })
+}
+
+/// A version that does not read the data that the database began with. Until an engine has served from that
+/// data, nothing else says what wrote it.
+fn restored_version(observed: &Observed) -> Option<InvalidSpec> {
+    let status = observed.database.status.as_ref().filter(|status| status.first_ready_at.is_none())?;
+    let restored = status.restored.as_ref()?;
+    let engine = &observed.database.spec.engine;
+    let version = engine.version.clone().unwrap_or_default();
+    let wrote = restored.engine_version.as_deref();
+    let refusal = version_fits(engine.kind, &version, wrote, restored.consistency).err()?;
+    let RestoreRefusal::Version { wrote, same_major } = refusal else { return None };
+    Some(InvalidSpec::RestoredVersion { version, wrote, same_major })
 }
 
 /// The StatefulSet as Freehold applied it. A template of this very spec that another client has changed does

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::api::backup::Consistency;
 use crate::api::database::{Restore, Restored};
-use crate::api::{SnapshotId, VolumeId};
+use crate::api::{Backup, SnapshotId, VolumeId};
 use crate::cloud::{Snapshot, SnapshotState};
-use crate::controller::database::observe::restore::RestoreView;
+use crate::controller::backup::observe::uses;
+use crate::controller::database::observe::restore::{RestoreView, ending, of_backup};
 use crate::controller::tests::golden::variant;
 
 fn shown(state: SnapshotState, namespace: &str) -> RestoreView {
@@ -62,6 +64,7 @@ fn nothing_is_created_before_the_snapshot_is_decided() {
         (shown(SnapshotState::Pending, "team-a"), false),
         (RestoreView::NoBackup("nightly".to_owned()), true),
         (RestoreView::Unusable("nightly".to_owned()), true),
+        (RestoreView::Ending("nightly".to_owned()), true),
         (RestoreView::NotShown(id()), true),
         (shown(SnapshotState::Error, "team-a"), true),
         (shown(SnapshotState::Completed, "team-b"), true),
@@ -85,4 +88,52 @@ fn once_it_is_decided_the_volume_is_created_from_it_whatever_becomes_of_the_back
     assert_eq!(volume.spec.snapshot_id.map(|id| id.0).as_deref(), Some("snap-1"));
     let other = build::volume(&empty(json!({}), json!({})).database, &observed.names, "us-east-1b");
     assert_eq!(other.spec.snapshot_id, None);
+}
+
+/// A Backup with the snapshot snap-1, deleted at 100 under this policy, and the Database of `new`, created at
+/// this second.
+fn named(policy: &str, status: serde_json::Value, created: i64) -> (Backup, Database) {
+    let second = |second| jiff::Timestamp::new(second, 0).unwrap().to_string();
+    let backup = serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"name": "nightly", "namespace": "team-a", "deletionTimestamp": second(100)},
+        "spec": {"databaseName": "orders", "deletionPolicy": policy}, "status": status,
+    }));
+    let mut database = new(RestoreView::NotRead).database;
+    database.metadata.creation_timestamp = Some(Time(jiff::Timestamp::new(created, 0).unwrap()));
+    (backup.unwrap(), database)
+}
+
+#[test]
+fn a_backup_that_is_deleted_with_its_snapshot_is_restored_only_where_it_waits_for_that() {
+    let whole = || json!({"snapshotID": "snap-1", "completedAt": "2026-11-25T19:34:16Z"});
+    let pending = || json!({"snapshotID": "snap-1"});
+    let deleted = json!({"snapshotID": "snap-1", "completedAt": "2026-11-25T19:34:16Z",
+        "deletedAt": "2026-11-25T19:34:16Z"});
+    for (situation, policy, status, created, expected) in [
+        ("retained", "Retain", whole(), 101, "Ok"),
+        ("created before the deletion", "Delete", whole(), 99, "Ok"),
+        ("created in the same second", "Delete", whole(), 100, "Ending"),
+        ("created after the deletion", "Delete", whole(), 101, "Ending"),
+        ("never complete any more", "Delete", pending(), 99, "Ending"),
+        ("nothing was requested", "Delete", json!({}), 99, "Ending"),
+        ("its snapshot is deleted", "Delete", deleted, 99, "Ending"),
+    ] {
+        let (backup, mut database) = named(policy, status, created);
+        let found = of_backup(&backup, &database);
+        let is = |view: &RestoreView| *view == RestoreView::Ending("nightly".to_owned());
+        assert_eq!(found.is_ok(), expected == "Ok", "{situation}: {found:?}");
+        assert_eq!(found.as_ref().is_err_and(is), expected == "Ending", "{situation}");
+        assert_eq!(uses(&database, &backup), expected == "Ok", "{situation}: the deletion waits for it");
+        let id = SnapshotId("snap-1".to_owned());
+        database.spec.restore = Some(Restore { backup_name: None, snapshot_id: Some(id.clone()) });
+        let has_snapshot = backup.status.as_ref().is_some_and(|it| it.snapshot_id.is_some());
+        let is_ending = ending(&id, std::slice::from_ref(&backup), &database).is_some();
+        assert_eq!(is_ending, expected == "Ending" && has_snapshot, "{situation}: by its id");
+        assert_eq!(uses(&database, &backup), expected == "Ok", "{situation}: by its id");
+        database.status.get_or_insert_default().restored = Some(restored());
+        assert_eq!(uses(&database, &backup), has_snapshot, "{situation}: a restore that has begun");
+        database.status.get_or_insert_default().first_ready_at = Some(Time(now()));
+        assert!(!uses(&database, &backup), "{situation}: it has the data");
+    }
 }

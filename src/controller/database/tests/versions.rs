@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::*;
-use crate::api::Reason;
+use crate::api::backup::Consistency;
+use crate::api::database::Restored;
+use crate::api::{Reason, SnapshotId};
 
 #[test]
 fn an_older_version_of_questdb_is_never_started_on_newer_data() {
@@ -22,6 +24,34 @@ fn an_older_version_of_questdb_is_never_started_on_newer_data() {
     assert!(of("9.3.5", Some("9.3.4")).ends_with("RestartPending"));
     assert!(of("9.3.3", None).ends_with("RestartPending"), "one that never started changed nothing");
     assert_eq!(of("9.3.4", Some("9.3.4")), "[] as wanted");
+}
+
+#[test]
+fn what_wrote_the_data_of_a_backup_is_compared_until_an_engine_has_served_it() {
+    let of = |version: &str, consistency: Consistency, has_served: bool| {
+        let mut world = settled_as(json!({}));
+        world.database =
+            database(json!({"engine": {"type": "questdb", "version": version}}), settled_status());
+        world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
+        let status = world.database.status.as_mut().unwrap();
+        status.engine_version = None;
+        status.first_ready_at = has_served.then(|| Time(now()));
+        status.restored = Some(Restored {
+            snapshot_id: SnapshotId("snap-1".to_owned()),
+            taken_at: None,
+            consistency,
+            engine_version: Some("9.3.4".to_owned()),
+        });
+        line(&plan(&world, now()))
+    };
+    let (checkpoint, crash) = (Consistency::EngineCheckpoint, Consistency::CrashConsistent);
+    assert_eq!(of("9.3.3", checkpoint, false), "[] stalled InvalidSpec", "older, edited after the decision");
+    assert_eq!(of("9.3.3", crash, false), "[] stalled InvalidSpec");
+    assert_eq!(of("10.0.0", checkpoint, false), "[] stalled InvalidSpec", "it reads no checkpoint of 9");
+    assert!(!of("10.0.0", crash, false).contains("InvalidSpec"));
+    assert!(!of("9.3.5", checkpoint, false).contains("InvalidSpec"));
+    assert!(!of("10.0.0", checkpoint, true).contains("InvalidSpec"), "the engine has recovered");
 }
 
 #[test]

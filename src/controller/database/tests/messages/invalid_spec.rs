@@ -8,6 +8,8 @@ pub(super) fn all() -> Vec<InvalidSpec> {
         InvalidSpec::Name(t("Orders")),
         InvalidSpec::Engine(EngineError::CustomMissing),
         InvalidSpec::OlderEngine { version: t("9.3.3"), started: t("9.3.4") },
+        InvalidSpec::RestoredVersion { version: t("9.3.3"), wrote: t("9.3.4"), same_major: false },
+        InvalidSpec::RestoredVersion { version: t("10.0.0"), wrote: t("9.3.4"), same_major: true },
         InvalidSpec::DataDirectory {
             wanted: t("/var/lib/freehold/18/data"),
             made: t("/var/lib/freehold/17/data"),

@@ -12,6 +12,7 @@ pub(super) fn waits() -> Vec<DatabaseWait> {
     let refusals = complete(vec![
         RestoreRefusal::NoBackup(t("nightly")),
         RestoreRefusal::Unusable(t("nightly")),
+        RestoreRefusal::Ending(t("nightly")),
         RestoreRefusal::NotOurs(t("snap-1")),
         RestoreRefusal::EarlierNamespace(t("snap-1")),
         RestoreRefusal::Failed(t("snap-1")),
