@@ -274,6 +274,37 @@ pub struct OwedCheckpoint {
     /// When the checkpoint began, by the engine's own time, once the engine has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_at: Option<MicroTime>,
+
+    /// How the engine is reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<CheckpointEngine>,
+}
+
+/// How the engine is reached that may hold a checkpoint: the release is owed also once its Database is gone,
+/// as long as its pod runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckpointEngine {
+    /// The pod.
+    pub pod_name: String,
+
+    /// The engine's container, if the Database names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container_name: Option<String>,
+
+    /// The Secret with the administrator's credentials.
+    pub secret_name: String,
+
+    /// The UID of the Database.
+    #[serde(rename = "databaseUID")]
+    pub database_uid: String,
+
+    /// The port of the PostgreSQL wire protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+
+    /// The database to connect to.
+    pub database_name: String,
 }
 
 /// One decided snapshot: everything that CreateSnapshot is sent.

@@ -72,7 +72,7 @@ pub struct BackupScheduleSpec {
     /// such as `30 3 * * *`. `H` in place of a number is a number that is picked for this BackupSchedule:
     /// with `H 3 * * *` those of many databases do not all begin at once.
     #[schemars(length(min = 9, max = 200))]
-    #[x_kube(validation = Rule::new("self.trim().split(' ').filter(it, it != '').size() == 5")
+    #[x_kube(validation = Rule::new("self.matches('^\\\\s*(\\\\S+\\\\s+){4}\\\\S+\\\\s*$')")
         .message("spec.schedule must have five fields: minute, hour, day of month, month and day of week"))]
     pub schedule: String,
 

@@ -46,6 +46,11 @@ pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 /// removes it keeps the Backup for ever: no retention deletes it.
 pub const BACKUP_SCHEDULE_LABEL: &str = "freehold.dev/backup-schedule";
 
+/// Annotation: since when a BackupSchedule deletes a Backup that its retention does not keep, as RFC 3339. On
+/// Backups, written with the deletion policy `Delete` just before the deletion. On one that was not deleted
+/// after all, the Backup's controller puts the policy `Retain` back and removes the annotation.
+pub const EXPIRING_SINCE_ANNOTATION: &str = "freehold.dev/expiring-since";
+
 // ---- Labels and taints of core Nodes ----
 
 /// Label: `true` on the `v1/Node` of a dedicated machine. Written by its kubelet at registration, as the

@@ -105,6 +105,9 @@ pub trait Cloud: Send + Sync + 'static {
     /// Every snapshot of this account that matches all of these tags: complete, or an error.
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError>;
 
+    /// The snapshot of this id; `None` if this account has no such snapshot, whatever its tags.
+    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError>;
+
     /// The image of this id; `None` if EC2 shows this account no such image.
     async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError>;
 

@@ -9,7 +9,7 @@ mod image;
 pub mod postgresql;
 mod profile;
 mod properties;
-mod questdb;
+pub mod questdb;
 pub mod release;
 mod setting;
 

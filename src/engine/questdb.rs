@@ -15,7 +15,7 @@ use crate::api::node_class::PullPolicy;
 /// The server's root: `db`, `conf`, `public`, and `.checkpoint` and `_restore` beside them. The volume is
 /// mounted here, so that a snapshot of it holds all of them (QuestDB documentation, "Root directory
 /// structure").
-const ROOT: &str = "/var/lib/questdb";
+pub const ROOT: &str = "/var/lib/questdb";
 
 /// The user of the published image.
 const USER_ID: i64 = 10001;

@@ -368,6 +368,12 @@ impl Cloud for ModelCloud {
         self.snapshots(&params).await
     }
 
+    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
+        let filter = [param("Filter.1.Name", "snapshot-id"), param("Filter.1.Value.1", id)];
+        let params = filter.into_iter().chain([param("Owner.1", "self")]).collect();
+        Ok(self.snapshots(&params).await?.into_iter().next())
+    }
+
     async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError> {
         self.image(id).await
     }

@@ -19,6 +19,7 @@ use aws_config::{AppName, BehaviorVersion, SdkConfig};
 use aws_sdk_ec2::Client;
 use aws_sdk_ec2::config::retry::RetryConfig;
 use aws_sdk_ec2::config::timeout::TimeoutConfig;
+use aws_sdk_ec2::types::Filter;
 
 use self::failed::{accepted, failed};
 use self::requests::{Gathered, Selection};
@@ -62,6 +63,19 @@ impl fmt::Debug for Ec2 {
 }
 
 impl Ec2 {
+    async fn snapshots(&self, filters: Vec<Filter>) -> Result<Vec<Snapshot>, CloudError> {
+        let call = Call::DescribeSnapshots;
+        let mut gathered = Gathered::new(call);
+        // Without an owner EC2 searches the public snapshots of the whole Region, too.
+        let request = self.reads.describe_snapshots().owner_ids("self").set_filters(Some(filters));
+        let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| failed(call, &error))?;
+            gathered.add(page.snapshots, page.next_token)?;
+        }
+        gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(call, snapshot)).collect()
+    }
+
     /// From the environment: credentials, Region, endpoint.
     pub async fn from_env(metrics: &Arc<Metrics>) -> Self {
         // A fixed version, so that a new release of the SDK changes no behaviour by itself.
@@ -348,17 +362,11 @@ impl Cloud for Ec2 {
     }
 
     async fn describe_snapshots(&self, tags: &BTreeMap<String, String>) -> Result<Vec<Snapshot>, CloudError> {
-        let call = Call::DescribeSnapshots;
-        let mut gathered = Gathered::new(call);
-        // Without an owner EC2 searches the public snapshots of the whole Region, too.
-        let request =
-            self.reads.describe_snapshots().owner_ids("self").set_filters(Some(requests::tag_filters(tags)));
-        let mut pages = request.into_paginator().page_size(requests::INSTANCE_PAGE).send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| failed(call, &error))?;
-            gathered.add(page.snapshots, page.next_token)?;
-        }
-        gathered.finish()?.into_iter().map(|snapshot| convert::snapshot(call, snapshot)).collect()
+        self.snapshots(requests::tag_filters(tags)).await
+    }
+
+    async fn describe_snapshot(&self, id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
+        Ok(self.snapshots(requests::snapshot_filters(id)).await?.into_iter().next())
     }
 
     async fn describe_image(&self, id: &str) -> Result<Option<Image>, CloudError> {

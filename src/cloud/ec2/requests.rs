@@ -17,7 +17,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::whole::incomplete;
-use crate::api::VolumeId;
+use crate::api::{SnapshotId, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::{
     CloudError, CreateVolumeRequest, Disk, InstanceQuery, LaunchRequest, ModifyVolumeRequest,
@@ -192,6 +192,11 @@ pub(super) fn volume_filters(query: &VolumeQuery) -> Vec<Vec<Filter>> {
         VolumeQuery::Tags(tags) => vec![tag_filters(tags)],
         VolumeQuery::Ids(ids) => chunked("volume-id", &ids.iter().map(|id| id.0.clone()).collect::<Vec<_>>()),
     }
+}
+
+/// By a filter: an id that EC2 does not know is left out of the answer instead of failing the call.
+pub(super) fn snapshot_filters(id: &SnapshotId) -> Vec<Filter> {
+    vec![filter("snapshot-id", [id.0.clone()])]
 }
 
 /// One filter a tag: all must match. Lists by tag may miss a new resource for minutes (EC2 developer guide,

@@ -139,6 +139,10 @@ impl Cloud for Small {
         Ok(self.called("snapshots")?.snapshots.clone())
     }
 
+    async fn describe_snapshot(&self, _id: &SnapshotId) -> Result<Option<Snapshot>, CloudError> {
+        unreachable!("the inventory reads no snapshot by its id")
+    }
+
     async fn describe_image(&self, _id: &str) -> Result<Option<Image>, CloudError> {
         unreachable!("the inventory reads no catalog")
     }

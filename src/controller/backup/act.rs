@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::ResourceExt;
-use kube::api::Api;
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
 
 use super::create_backup::CreateBackup;
 use super::messages;
 use super::observe::{self, EnginePod};
 use super::plan::action::{Action, Plan};
-use crate::api::backup::{Consistency, OwedCheckpoint};
-use crate::api::keys::CONSISTENCY_TAG;
-use crate::api::names::Names;
+use crate::api::backup::{CheckpointEngine, Consistency, OwedCheckpoint, SnapshotPolicy};
+use crate::api::keys::{CONSISTENCY_TAG, EXPIRING_SINCE_ANNOTATION};
 use crate::api::{Backup, BackupStatus, Database, EventReason, SnapshotId};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
@@ -57,7 +57,12 @@ async fn one(
         }
         Action::Release(began_at) => {
             ctx.term.check()?;
-            let access = access(&acted.object, None, ctx).await?;
+            let owed = acted.object.status.as_ref().and_then(|status| status.checkpoint.as_ref());
+            let engine = match owed.and_then(|owed| owed.engine.clone()) {
+                Some(engine) => engine,
+                None => engine(&acted.object, ctx).await?,
+            };
+            let access = access(&acted.object, &engine, None, ctx).await?;
             ctx.engines.release_checkpoint(&access, *began_at).await?;
             note_released(acted, ctx).await?;
         }
@@ -76,6 +81,19 @@ async fn one(
                 ctx.inventory.request_sync(Kind::Backup);
                 acted.answered(Call::CreateTags, &id.0, answer, ctx);
             }
+        }
+        Action::PutPolicyBack => {
+            let metadata = &acted.object.metadata;
+            let patch = json!({
+                "metadata": {
+                    "uid": metadata.uid,
+                    "resourceVersion": metadata.resource_version,
+                    "annotations": {EXPIRING_SINCE_ANNOTATION: null},
+                },
+                "spec": {"deletionPolicy": SnapshotPolicy::Retain},
+            });
+            let name = acted.object.name_any();
+            acted.object = backups.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
         }
         Action::DeleteSnapshot(id) => delete_snapshot(id, acted, ctx, events).await?,
         Action::RemoveFinalizer => {
@@ -108,12 +126,14 @@ async fn checkpoint(
     acted: &mut Acted<Backup>,
     ctx: &Context,
 ) -> Result<(), ActError> {
-    let access = access(&acted.object, Some(pod_uid), ctx).await?;
+    let engine = engine(&acted.object, ctx).await?;
+    let access = access(&acted.object, &engine, Some(pod_uid), ctx).await?;
     let owed = OwedCheckpoint {
         since: Time(whole_second(ctx.clock.now())),
         pod_uid: pod_uid.to_owned(),
         engine_time: MicroTime(engine_time),
         began_at: None,
+        engine: Some(engine),
     };
     let old = acted.object.status.clone().unwrap_or_default();
     let new = BackupStatus { checkpoint: Some(owed), ..old.clone() };
@@ -163,23 +183,31 @@ async fn note_released(acted: &mut Acted<Backup>, ctx: &Context) -> Result<(), A
     Ok(())
 }
 
+/// How the engine of the Database is reached.
+async fn engine(backup: &Backup, ctx: &Context) -> Result<CheckpointEngine, ActError> {
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &backup.namespace().unwrap_or_default());
+    Ok(observe::engine(&databases.get(&backup.spec.database_name).await?))
+}
+
 /// Where the engine listens, in the pod of this UID if one is given: a checkpoint that begins in another pod
 /// would be one that no status names. A release that reaches another engine finds no checkpoint of this
 /// Backup there.
-async fn access(backup: &Backup, pod_uid: Option<&str>, ctx: &Context) -> Result<Access, ActError> {
+async fn access(
+    backup: &Backup,
+    engine: &CheckpointEngine,
+    pod_uid: Option<&str>,
+    ctx: &Context,
+) -> Result<Access, ActError> {
     let namespace = backup.namespace().unwrap_or_default();
-    let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
-    let database = databases.get(&backup.spec.database_name).await?;
-    let names = Names::of(&database);
-    let pod = Api::namespaced(ctx.client.clone(), &namespace).get_opt(&names.pod()).await?;
-    let address = match observe::engine_pod(pod.as_ref(), names.container.as_deref()) {
+    let pod = Api::namespaced(ctx.client.clone(), &namespace).get_opt(&engine.pod_name).await?;
+    let address = match observe::engine_pod(pod.as_ref(), engine.container_name.as_deref()) {
         EnginePod::Running { uid, .. } if pod_uid.is_some_and(|expected| uid != expected) => {
             return Err(ActError::Conflict);
         }
         EnginePod::Running { address, .. } => address,
         EnginePod::Absent | EnginePod::NotRunning => None,
     };
-    let access = observe::access(&database, &names, address, ctx).await?;
+    let access = observe::access(engine, &namespace, address, ctx).await?;
     access.map_err(|why| ActError::Engine(ClientError::NoAccess(why)))
 }
 

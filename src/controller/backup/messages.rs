@@ -3,7 +3,7 @@
 use super::wait::BackupWait;
 use crate::api::SnapshotId;
 use crate::api::backup::{BackupFault, Consistency};
-use crate::api::keys::BACKUP_UID_TAG;
+use crate::api::keys::{BACKUP_UID_TAG, CLUSTER_ID_TAG};
 use crate::controller::messages::FIRST_SYNC;
 
 /// Condition Failed, when it is false.
@@ -57,6 +57,10 @@ impl BackupWait {
             Self::NoDatabase(name) => {
                 format!("Database {name} does not exist: create it, or delete this Backup")
             }
+            Self::NeverReady(name) => format!(
+                "Database {name} was never Ready, so its volume has no data yet, or data that no engine has \
+                recovered from: waiting until the Database was Ready once"
+            ),
             Self::NoVolume(name) => {
                 format!("Database {name} has no EBS volume yet that a snapshot can be taken of")
             }
@@ -71,6 +75,11 @@ impl BackupWait {
             Self::OtherCheckpoint(since) => format!(
                 "the engine holds a checkpoint of another client since {since}: waiting for its release. If \
                 no client uses it, run CHECKPOINT RELEASE in the database"
+            ),
+            Self::RootElsewhere(name) => format!(
+                "the pod of Database {name} does not mount its EBS volume as the engine's root, so a snapshot of \
+                the volume would not have the checkpoint in it: pause the Database to have a backup without \
+                a checkpoint"
             ),
             Self::Pausing => "the last checkpoint was released before a snapshot had started; the next one \
                 follows after --checkpoint-hold-limit"
@@ -98,6 +107,9 @@ impl BackupWait {
             Self::Pending(snapshot) => {
                 format!("snapshot {snapshot} has started; waiting for EC2 to complete it")
             }
+            Self::PuttingPolicyBack => "a BackupSchedule did not delete this Backup after all: setting \
+                spec.deletionPolicy back to Retain"
+                .to_owned(),
             Self::OtherFinalizers => "waiting for other controllers to remove their finalizers from the \
                 Backup"
                 .to_owned(),
@@ -109,6 +121,11 @@ impl BackupWait {
             ),
             Self::Unsafe(blocker) => blocker.message(),
             Self::Deleting(snapshot) => format!("snapshot {snapshot} is being deleted"),
+            Self::WithoutTags(snapshot, uid) => format!(
+                "EC2 has snapshot {snapshot} without this Backup's tags, so Freehold does not use or delete it: \
+                restore the tag {BACKUP_UID_TAG}={uid}, and {CLUSTER_ID_TAG} if it is missing; or set \
+                spec.deletionPolicy to Retain to delete this Backup and leave the snapshot in EC2"
+            ),
             Self::ProvingAbsence => "EC2 does not list the snapshot; proving its absence".to_owned(),
             Self::Gone => "the snapshot is gone".to_owned(),
         }

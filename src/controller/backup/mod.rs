@@ -7,6 +7,7 @@ pub mod messages;
 pub mod observe;
 pub mod plan;
 mod remember;
+pub mod root;
 pub mod status;
 pub mod wait;
 
@@ -58,21 +59,27 @@ pub fn run(
 
 /// One pass: observe, plan, act, status, remember.
 async fn pass(backup: &Backup, ctx: &Context, events: &Events) -> Result<Again, PassError> {
-    let Some(observed) =
+    let Some(mut observed) =
         observe::observe(backup, ctx).await.map_err(|error| PassError::Observe(error.into()))?
     else {
-        remember::forget(&backup.uid().unwrap_or_default(), ctx);
+        remember::forget(backup, ctx);
         return Ok(ctx.timing.resync_interval);
     };
-    let plan = plan::plan(&observed, ctx.clock.now());
+    let mut plan = plan::plan(&observed, ctx.clock.now());
+    if let Some(id) = &plan.look_up {
+        observed.by_id = observe::by_id(&observed.backup, id, ctx)
+            .await
+            .map_err(|error| PassError::Observe(error.into()))?;
+        plan = plan::plan(&observed, ctx.clock.now());
+    }
     let acted = act::act(&plan, observed.backup.clone(), ctx, events).await;
     if acted.finished {
-        remember::forget(&observed.backup.uid().unwrap_or_default(), ctx);
+        remember::forget(&acted.object, ctx);
         return Ok(ctx.timing.resync_interval);
     }
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     // Before the status is written, which may fail.
-    remember::remember(&plan, &acted, ctx);
+    remember::remember(&observed, &plan, &acted, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
     let backups =
         Api::<Backup>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());

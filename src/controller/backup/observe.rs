@@ -8,19 +8,22 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
-use crate::api::names::Names;
-use crate::api::{Backup, BackupStatus, Database, Volume};
-use crate::cloud::Snapshot;
+use super::root;
+use crate::api::backup::{CheckpointEngine, OwedCheckpoint};
+use crate::api::names::{Names, VolumeNames};
+use crate::api::{Backup, BackupStatus, Database, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
+use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::{CloudError, Snapshot};
 use crate::cluster::{if_served, teardown};
 use crate::controller::database::pod;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
-use crate::engine;
 use crate::engine::checkpoint::{self, CheckpointStatus};
 use crate::engine::client::Access;
+use crate::engine::{self, Profile};
 use crate::settings::Timing;
 
 /// The engine's process, as its pod shows it.
@@ -54,6 +57,17 @@ pub enum EngineView {
     Shown(CheckpointStatus),
 }
 
+/// What EC2 answers to a read of the snapshot by its id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ById {
+    /// It was not read: no plan needed it yet, or the rate limit does not allow the call.
+    NotRead,
+    /// This account has no such snapshot.
+    NotShown,
+    /// EC2 shows it.
+    Shown,
+}
+
 /// Everything that a Backup's plan depends on.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -69,10 +83,16 @@ pub struct Observed {
     pub pod: EnginePod,
     /// What the engine says: read after the Backup.
     pub engine: EngineView,
+    /// The engine's root is not on the EBS volume, as its pod mounts that.
+    pub is_root_elsewhere: bool,
     /// The Backup of the same Database that goes first; read only before this one has begun.
     pub first: Option<String>,
+    /// The UID of the Backup that has the turn of the Database, and is gone.
+    pub ended_turn: Option<String>,
     /// Its snapshots.
     pub snapshots: SnapshotView,
+    /// The snapshot of the status, by its id; read only when a plan needs it.
+    pub by_id: ById,
     /// When this process last requested of EC2 to create, tag or delete the snapshot.
     pub issued: BTreeMap<Call, IssuedRequest>,
     /// The UID of its namespace; read only before a snapshot is requested.
@@ -108,9 +128,12 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         volumes: ctx.inventory.volumes_of(""),
         pod: EnginePod::Absent,
         engine: EngineView::NotRead,
+        is_root_elsewhere: false,
         first: None,
+        ended_turn: None,
         issued: issued(&status, snapshots.snapshots.first(), ctx),
         snapshots,
+        by_id: ById::NotRead,
         namespace_uid: None,
         teardown: false,
         users: Vec::new(),
@@ -127,8 +150,12 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
         observed.namespace_uid = read.and_then(|read| read.uid());
         if status.checkpoint.is_none() && status.creation.is_none() {
+            // Before the list: one that takes the turn meanwhile is not in it.
+            let holder = ctx.backup_turns.holder(&namespace, &observed.backup.spec.database_name);
             let all = backups.list(&ListParams::default()).await?.items;
             observed.first = first(&observed.backup, &all).map(ResourceExt::name_any);
+            observed.ended_turn =
+                holder.filter(|uid| all.iter().all(|it| it.metadata.uid.as_ref() != Some(uid)));
         }
     }
     if is_deleting {
@@ -141,6 +168,16 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         observed.users = users.map(ResourceExt::name_any).collect();
     }
     Ok(Some(observed))
+}
+
+/// Reads the snapshot by its id, unless the rate limit does not allow the call.
+pub async fn by_id(backup: &Backup, id: &SnapshotId, ctx: &Context) -> Result<ById, CloudError> {
+    let (namespace, object) = (backup.namespace().unwrap_or_default(), backup.uid().unwrap_or_default());
+    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Existing };
+    if ctx.limits.try_take(Call::DescribeSnapshots, &caller, ctx.clock.now()).is_err() {
+        return Ok(ById::NotRead);
+    }
+    Ok(ctx.cloud.describe_snapshot(id).await?.map_or(ById::NotShown, |_| ById::Shown))
 }
 
 /// The Backup of the same Database that goes first: one that has begun, or that was created earlier.
@@ -184,27 +221,66 @@ fn issued(status: &BackupStatus, shown: Option<&Snapshot>, ctx: &Context) -> BTr
     calls.into_iter().filter_map(|(call, id)| Some((call, ctx.issued.of(call, id?)?))).collect()
 }
 
-/// The Database, its volume, and its engine.
+/// The Database, its volume, and its engine. The engine that may hold a checkpoint of this Backup is the one
+/// that was noted with it, whatever has become of the Database.
 async fn source(observed: &mut Observed, namespace: &str, ctx: &Context) -> Result<(), kube::Error> {
-    let name = &observed.backup.spec.database_name;
+    let owed = observed.backup.status.as_ref().and_then(|status| status.checkpoint.clone());
     let databases = Api::<Database>::namespaced(ctx.client.clone(), namespace);
-    let Some(database) = if_served(databases.get_opt(name).await)? else { return Ok(()) };
-    if let Some(volume) = database.status.as_ref().and_then(|status| status.volume_name.as_deref()) {
-        let volumes = Api::<Volume>::namespaced(ctx.client.clone(), namespace);
-        observed.volume = if_served(volumes.get_opt(volume).await)?;
-        let uid = observed.volume.as_ref().and_then(ResourceExt::uid).unwrap_or_default();
-        observed.volumes = ctx.inventory.volumes_of(&uid);
-    }
-    let names = Names::of(&database);
+    observed.database = if_served(databases.get_opt(&observed.backup.spec.database_name).await)?;
+    let claim = volume(observed, namespace, ctx).await?;
+    let Some(of) = engine_in_question(owed.as_ref(), observed.database.as_ref()) else { return Ok(()) };
     let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
-    observed.pod = engine_pod(pods.get_opt(&names.pod()).await?.as_ref(), names.container.as_deref());
-    if checkpoint::is_needed(database.spec.engine.kind)
-        && let EnginePod::Running { address, .. } = &observed.pod
+    let pod = pods.get_opt(&of.pod_name).await?;
+    let container = of.container_name.as_deref();
+    observed.pod = engine_pod(pod.as_ref(), container);
+    observed.is_root_elsewhere =
+        pod.as_ref().zip(claim).is_some_and(|(pod, claim)| !root::is_on_volume(pod, container, &claim));
+    let is_needed = |it: &Database| checkpoint::is_needed(it.spec.engine.kind);
+    if let EnginePod::Running { address, .. } = observed.pod
+        && (owed.is_some() || observed.database.as_ref().is_some_and(is_needed))
     {
-        observed.engine = asked(&database, &names, *address, ctx).await?;
+        observed.engine = asked(&of, namespace, address, ctx).await?;
     }
-    observed.database = Some(database);
     Ok(())
+}
+
+/// The engine that may hold a checkpoint of this Backup; else that of the Database.
+pub fn engine_in_question(
+    owed: Option<&OwedCheckpoint>,
+    database: Option<&Database>,
+) -> Option<CheckpointEngine> {
+    owed.and_then(|owed| owed.engine.clone()).or_else(|| database.map(engine))
+}
+
+/// Reads the Volume of the Database; gives its claim.
+async fn volume(
+    observed: &mut Observed,
+    namespace: &str,
+    ctx: &Context,
+) -> Result<Option<String>, kube::Error> {
+    let status = observed.database.as_ref().and_then(|database| database.status.as_ref());
+    let Some(name) = status.and_then(|status| status.volume_name.clone()) else { return Ok(None) };
+    let volumes = Api::<Volume>::namespaced(ctx.client.clone(), namespace);
+    observed.volume = if_served(volumes.get_opt(&name).await)?;
+    let uid = observed.volume.as_ref().and_then(ResourceExt::uid).unwrap_or_default();
+    observed.volumes = ctx.inventory.volumes_of(&uid);
+    Ok(observed.volume.as_ref().map(|volume| VolumeNames::of(volume).claim))
+}
+
+/// How the engine of this Database is reached.
+pub fn engine(database: &Database) -> CheckpointEngine {
+    let names = Names::of(database);
+    let profile = engine::profile(&database.spec.engine, &database.spec.config).ok();
+    let port = profile.as_ref().and_then(Profile::primary_port_number);
+    let name = profile.and_then(|profile| profile.binding.database);
+    CheckpointEngine {
+        pod_name: names.pod(),
+        container_name: names.container,
+        secret_name: names.credentials_secret,
+        database_uid: names.uid,
+        port: port.and_then(|port| u16::try_from(port).ok()),
+        database_name: name.unwrap_or_default().to_owned(),
+    }
 }
 
 /// What the pod says of the engine's process.
@@ -222,12 +298,12 @@ pub fn engine_pod(pod: Option<&Pod>, container: Option<&str>) -> EnginePod {
 }
 
 async fn asked(
-    database: &Database,
-    names: &Names,
+    engine: &CheckpointEngine,
+    namespace: &str,
     address: Option<IpAddr>,
     ctx: &Context,
 ) -> Result<EngineView, kube::Error> {
-    let access = match access(database, names, address, ctx).await? {
+    let access = match access(engine, namespace, address, ctx).await? {
         Ok(access) => access,
         Err(why) => return Ok(EngineView::Unreadable(why)),
     };
@@ -239,16 +315,14 @@ async fn asked(
 
 /// Where the engine listens, and its administrator; or why that is not known.
 pub async fn access(
-    database: &Database,
-    names: &Names,
+    engine: &CheckpointEngine,
+    namespace: &str,
     address: Option<IpAddr>,
     ctx: &Context,
 ) -> Result<Result<Access, String>, kube::Error> {
-    let name = &names.credentials_secret;
-    let Some(address) = address else {
-        return Ok(Err(format!("pod {} has no address yet", names.pod())));
-    };
-    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
+    let CheckpointEngine { pod_name, secret_name: name, port, database_name, .. } = engine;
+    let Some(address) = address else { return Ok(Err(format!("pod {pod_name} has no address yet"))) };
+    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
     let secret = match secrets.get_opt(name).await {
         Ok(Some(secret)) => secret,
         Ok(None) => return Ok(Err(format!("Secret {name} does not exist"))),
@@ -257,21 +331,18 @@ pub async fn access(
         }
         Err(error) => return Err(error),
     };
-    let profile = match engine::profile(&database.spec.engine, &database.spec.config) {
-        Ok(profile) => profile,
-        Err(error) => return Ok(Err(error.to_string())),
-    };
     let value = |key: &str| {
         let value = secret.data.as_ref()?.get(key)?;
         String::from_utf8(value.0.clone()).ok().filter(|text| !text.is_empty())
     };
-    let port = profile.primary_port_number().and_then(|port| u16::try_from(port).ok());
-    let access = value("username").zip(value("password")).zip(port);
+    let Some(port) = *port else {
+        return Ok(Err("the spec of the Database says no port of the PostgreSQL wire protocol".to_owned()));
+    };
+    let access = value("username").zip(value("password"));
     Ok(access.map_or_else(
         || Err(format!("Secret {name} has no username or password")),
-        |((username, password), port)| {
-            let database = profile.binding.database.unwrap_or_default().to_owned();
-            Ok(Access { address, port, username, password, database })
+        |(username, password)| {
+            Ok(Access { address, port, username, password, database: database_name.clone() })
         },
     ))
 }

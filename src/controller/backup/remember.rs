@@ -3,6 +3,7 @@
 
 use kube::ResourceExt;
 
+use super::observe::Observed;
 use super::plan::action::Plan;
 use super::wait::BackupWait;
 use crate::api::Backup;
@@ -15,7 +16,7 @@ use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 
 /// What a pass has planned and done, as far as later passes need it.
-pub(super) fn remember(plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
+pub(super) fn remember(observed: &Observed, plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
     let backup = &acted.object;
     let uid = backup.uid().unwrap_or_default();
     ctx.references.remember(&uid, &backup.namespace().unwrap_or_default(), &backup.name_any());
@@ -38,6 +39,9 @@ pub(super) fn remember(plan: &Plan, acted: &Acted<Backup>, ctx: &Context) {
     let is_to_be_shown = status.deleted_at.is_none() && status.failure.is_none() && !is_missing;
     let named = status.snapshot_id.as_ref().filter(|_| is_to_be_shown);
     ctx.inventory.set_named(Kind::Backup, &uid, named.map(|id| id.0.as_str()));
+    if let Some(gone) = &observed.ended_turn {
+        ctx.backup_turns.end(gone);
+    }
     if ends_turn(backup, plan) {
         ctx.backup_turns.end(&uid);
     }
@@ -50,9 +54,15 @@ pub(super) fn ends_turn(backup: &Backup, plan: &Plan) -> bool {
 }
 
 /// The Backup is gone.
-pub(super) fn forget(uid: &str, ctx: &Context) {
-    ctx.inventory.forget(Kind::Backup, uid);
-    ctx.limits.forget(uid);
-    ctx.references.forget(uid);
-    ctx.backup_turns.end(uid);
+pub(super) fn forget(backup: &Backup, ctx: &Context) {
+    let uid = backup.uid().unwrap_or_default();
+    let recorded = backup.status.as_ref().and_then(|status| status.snapshot_id.clone());
+    let shown = ctx.inventory.backups_of(&uid).snapshots.into_iter().map(|snapshot| snapshot.id);
+    for id in shown.chain(recorded) {
+        ctx.issued.forget(&id.0);
+    }
+    ctx.inventory.forget(Kind::Backup, &uid);
+    ctx.limits.forget(&uid);
+    ctx.references.forget(&uid);
+    ctx.backup_turns.end(&uid);
 }

@@ -54,7 +54,12 @@ fn entries(plan: &Plan, acted: &Acted<Backup>, new: &BackupStatus) -> Vec<Entry>
         .failure
         .as_ref()
         .map(|failure| (fault(failure.what), messages::failed(failure.what, new.snapshot_id.as_ref())));
+    let is_deleting = acted.object.metadata.deletion_timestamp.is_some();
     let complete = match &failure {
+        // What keeps a Backup that is being deleted is said of one that is complete, too.
+        _ if new.completed_at.is_some() && is_deleting && plan.waiting.is_some() => {
+            Entry::yes(Type::Complete, reason, message)
+        }
         _ if new.completed_at.is_some() => {
             Entry::yes(Type::Complete, Reason::AsExpected, messages::complete(new.consistency))
         }

@@ -4,6 +4,7 @@ mod checkpoint;
 mod ending;
 mod life;
 mod messages;
+mod root;
 mod snapshot;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use serde_json::json;
 
-use super::observe::{EnginePod, EngineView, Observed};
+use super::observe::{ById, EnginePod, EngineView, Observed, engine};
 use super::plan::action::{Action, Plan, Verdict};
 use super::plan::plan;
 use super::wait::BackupWait;
@@ -57,7 +58,7 @@ fn database(engine: &serde_json::Value) -> Database {
         "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
         "metadata": {"name": "orders", "namespace": "team-a", "uid": "database-uid"},
         "spec": {"engine": engine, "storage": {"size": "100Gi"}},
-        "status": {"volumeName": "orders-k3f9q"},
+        "status": {"volumeName": "orders-k3f9q", "firstReadyAt": at(-1000).to_string()},
     }))
     .unwrap()
 }
@@ -118,8 +119,11 @@ fn world() -> Observed {
         },
         pod: running(),
         engine: shows(None),
+        is_root_elsewhere: false,
         first: None,
+        ended_turn: None,
         snapshots: SnapshotView { snapshots: Vec::new(), swept_at: Some(at(8)), empty: None },
+        by_id: ById::NotRead,
         issued: BTreeMap::new(),
         namespace_uid: Some("namespace-uid".to_owned()),
         teardown: false,
@@ -150,6 +154,7 @@ fn owed(began_at: Option<i64>) -> OwedCheckpoint {
         pod_uid: "pod-uid".to_owned(),
         engine_time: MicroTime(at(1)),
         began_at: began_at.map(|began_at| MicroTime(at(began_at))),
+        engine: Some(engine(&database(&json!({"type": "questdb", "version": "9.3.4"})))),
     }
 }
 

@@ -19,6 +19,8 @@ pub enum BackupWait {
     FirstSync,
     /// The Database of this name does not exist.
     NoDatabase(String),
+    /// The Database of this name was never Ready.
+    NeverReady(String),
     /// The Database of this name has no EBS volume that EC2 shows.
     NoVolume(String),
     /// The Backup of this name goes first.
@@ -29,6 +31,8 @@ pub enum BackupWait {
     EngineUnreadable(String),
     /// The engine holds the checkpoint of another client, since then by its own time.
     OtherCheckpoint(Timestamp),
+    /// The engine of the Database of this name does not have its root on the EBS volume.
+    RootElsewhere(String),
     /// The last checkpoint was released before a snapshot had started.
     Pausing,
     /// The checkpoint is being requested.
@@ -53,6 +57,8 @@ pub enum BackupWait {
     Tagging(SnapshotId),
     /// The snapshot is not complete yet.
     Pending(SnapshotId),
+    /// A BackupSchedule has begun to delete the Backup, and has not: the deletion policy is being set back.
+    PuttingPolicyBack,
     /// The Backup is being deleted: other controllers have finalizers on it.
     OtherFinalizers,
     /// The Backup is being deleted: its snapshot stays, if it has one.
@@ -63,6 +69,8 @@ pub enum BackupWait {
     Unsafe(Blocker),
     /// The Backup is being deleted, and so is its snapshot.
     Deleting(SnapshotId),
+    /// EC2 shows the snapshot by its id, without the tags of the Backup, which has this UID.
+    WithoutTags(SnapshotId, String),
     /// The Backup is being deleted: the absence of its snapshot is not proven yet.
     ProvingAbsence,
     /// The Backup is being deleted: its snapshot is gone.
@@ -73,14 +81,15 @@ impl BackupWait {
     /// For the conditions.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::AddingFinalizer => Reason::Progressing,
+            Self::AddingFinalizer | Self::PuttingPolicyBack => Reason::Progressing,
             Self::FirstSync => Reason::AwaitingInventory,
-            Self::NoDatabase(_) => Reason::AwaitingDatabase,
+            Self::NoDatabase(_) | Self::NeverReady(_) => Reason::AwaitingDatabase,
             Self::NoVolume(_) => Reason::AwaitingVolume,
             Self::Other(_) => Reason::AwaitingBackup,
             Self::EngineNotReady(_) => Reason::EngineStarting,
             Self::EngineUnreadable(_)
             | Self::OtherCheckpoint(_)
+            | Self::RootElsewhere(_)
             | Self::Pausing
             | Self::BeginningCheckpoint
             | Self::CheckpointUnconfirmed
@@ -93,6 +102,7 @@ impl BackupWait {
             | Self::NotListed(_)
             | Self::Tagging(_)
             | Self::Pending(_) => Reason::AwaitingSnapshot,
+            Self::WithoutTags(..) => Reason::SnapshotMissing,
             Self::OtherFinalizers
             | Self::Retained(_)
             | Self::InUse(_)
@@ -105,11 +115,12 @@ impl BackupWait {
 
     /// Whether nothing changes until a person does something.
     pub fn is_stalled(&self) -> bool {
-        matches!(self, Self::NoDatabase(_))
+        let is_untagged = matches!(self, Self::Unsafe(Blocker::SnapshotTagMissing { .. }));
+        is_untagged || matches!(self, Self::NoDatabase(_) | Self::RootElsewhere(_) | Self::WithoutTags(..))
     }
 
     /// Whether EC2 takes up to hours for it: a change is then seen within a minute, and not within seconds.
     pub fn takes_long(&self) -> bool {
-        matches!(self, Self::Pending(_) | Self::Unsafe(_))
+        matches!(self, Self::Pending(_) | Self::Unsafe(_) | Self::WithoutTags(..))
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::messages;
 use super::plan::action::{Action, Plan};
 use crate::api::backup::SnapshotPolicy;
-use crate::api::keys::BACKUP_SCHEDULE_LABEL;
+use crate::api::keys::{BACKUP_SCHEDULE_LABEL, EXPIRING_SINCE_ANNOTATION};
 use crate::api::{Backup, BackupSchedule, BackupSpec, EventReason};
 use crate::cluster::delete::delete_as_read;
 use crate::cluster::events::{Events, Happened};
@@ -53,9 +53,15 @@ async fn one(
             events.publish(schedule, &Happened::normal(EventReason::BackupScheduled, note)).await;
         }
         Action::Expire { name, uid, resource_version } => {
-            // Its snapshot goes with it. If this operator ends before the deletion, the next pass goes on.
+            // Its snapshot goes with it. If this operator ends before the deletion, the next pass goes on, or
+            // the Backup's controller puts the policy back.
+            let since = ctx.clock.now().to_string();
             let patch = json!({
-                "metadata": {"uid": uid, "resourceVersion": resource_version},
+                "metadata": {
+                    "uid": uid,
+                    "resourceVersion": resource_version,
+                    "annotations": {EXPIRING_SINCE_ANNOTATION: since},
+                },
                 "spec": {"deletionPolicy": SnapshotPolicy::Delete},
             });
             let patched = match backups.patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await {

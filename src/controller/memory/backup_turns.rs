@@ -1,7 +1,9 @@
 //! Which Backup of each Database has its turn in this process: of two that are begun at the same moment, one
 //! must not see the engine's checkpoint of the other as its own.
 //!
-//! A restart forgets it: the status of a Backup that has begun says so, and the others wait for that.
+//! One whose finalizer was removed outside Freehold goes without a pass: the next Backup of the Database ends
+//! its turn. A restart forgets it: the status of a Backup that has begun says so, and the others wait for
+//! that.
 
 use std::collections::HashMap;
 
@@ -21,6 +23,11 @@ impl BackupTurns {
         turns.entry(place).or_insert_with(|| uid.to_owned()) == uid
     }
 
+    /// The Backup that has the turn of this Database.
+    pub fn holder(&self, namespace: &str, database: &str) -> Option<String> {
+        self.turns.lock().get(&(namespace.to_owned(), database.to_owned())).cloned()
+    }
+
     /// The Backup is over, or gone.
     pub fn end(&self, uid: &str) {
         self.turns.lock().retain(|_, other| other != uid);
@@ -36,7 +43,9 @@ mod tests {
         let turns = BackupTurns::default();
         assert!(turns.take("team-a", "orders", "one") && turns.take("team-a", "orders", "one"));
         assert!(!turns.take("team-a", "orders", "two") && turns.take("team-b", "orders", "two"));
+        assert_eq!(turns.holder("team-a", "orders").as_deref(), Some("one"));
         turns.end("one");
+        assert_eq!(turns.holder("team-a", "orders"), None);
         assert!(turns.take("team-a", "orders", "three") && !turns.take("team-a", "orders", "one"));
     }
 }

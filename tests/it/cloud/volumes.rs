@@ -144,3 +144,23 @@ async fn a_snapshot_is_found_by_its_tags_and_completes() {
         assert_eq!(world.cloud.describe_snapshots(&other).await.unwrap(), []);
     }
 }
+
+#[tokio::test]
+async fn a_snapshot_that_has_lost_its_tags_is_found_by_its_id() {
+    for face in BOTH {
+        let world = World::new(face).await;
+        let made = world.cloud.create_volume(&create_volume("volume-1")).await.unwrap();
+        world.advance(10);
+        let tags = identity::owner_tags(CLUSTER, Kind::Backup, "backup-1");
+        let taken = world.cloud.create_snapshot(&made.id, &tags).await.unwrap();
+        world.advance(60);
+        world.cloud.untag_resources(std::slice::from_ref(&taken.id.0), &tags).await.unwrap();
+        world.advance(60);
+        assert_eq!(world.cloud.describe_snapshots(&tags).await.unwrap(), []);
+        let seen = world.cloud.describe_snapshot(&taken.id).await.unwrap();
+        assert_eq!(seen.map(|it| (it.id, it.tags.len())), Some((taken.id.clone(), 0)));
+        world.cloud.delete_snapshot(&taken.id).await.unwrap();
+        world.advance(60);
+        assert_eq!(world.cloud.describe_snapshot(&taken.id).await.unwrap(), None);
+    }
+}

@@ -1,6 +1,6 @@
 //! The rules of a Backup, and of a Database that begins with the data of one.
 
-use freehold::api::{Backup, Database};
+use freehold::api::{Backup, BackupSchedule, Database};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
@@ -72,6 +72,36 @@ fn a_backup_and_a_restore_that_contradict_themselves_are_refused_with_the_field(
             let changes = json!({"spec": {"restore": restore}});
             let answer = update::<Database>(&client, restored.clone(), &changes).await;
             judge(&changes, answer.as_ref(), &["spec.restore can be set only when"], &mut failures);
+        }
+        assert!(failures.is_empty(), "{failures:#?}");
+    });
+}
+
+#[test]
+fn a_schedule_has_five_fields_whatever_is_between_them() {
+    let schedule = |text: &str| {
+        json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+            "metadata": {"name": "rules-schedule", "namespace": NAMESPACE},
+            "spec": {"databaseName": "orders", "schedule": text},
+        })
+    };
+    let five: &[&str] = &["spec.schedule", "five fields"];
+    let cases: [(&str, &[&str]); 6] = [
+        ("30 3 * * *", &[]),
+        (" 30  3 * *   * ", &[]),
+        ("30\t3\t*\t*\t*", &[]),
+        ("30 3 * * * *", five),
+        ("30 3 * * 1-5 UTC", five),
+        ("30 3 * *  ", five),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (text, says) in cases {
+            let object = schedule(text);
+            let answer = create::<BackupSchedule>(&client, object.clone()).await;
+            judge(&object, answer.as_ref(), says, &mut failures);
         }
         assert!(failures.is_empty(), "{failures:#?}");
     });

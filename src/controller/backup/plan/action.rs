@@ -24,6 +24,8 @@ pub struct Plan {
     pub requeue: Option<Duration>,
     /// Whether the snapshot is about to change in EC2, and is looked up often.
     pub is_pending: bool,
+    /// The plan is made once more when this snapshot was read by its id.
+    pub look_up: Option<SnapshotId>,
 }
 
 /// How a backup ends.
@@ -45,6 +47,7 @@ impl Plan {
             is_missing: false,
             requeue: None,
             is_pending: false,
+            look_up: None,
         }
     }
 
@@ -99,6 +102,8 @@ pub enum Action {
     RecordSnapshot(SnapshotId),
     /// Tag the snapshot with what it is.
     Tag(SnapshotId, Consistency),
+    /// Set the deletion policy back to Retain: a BackupSchedule has begun to delete the Backup, and has not.
+    PutPolicyBack,
     /// DeleteSnapshot.
     DeleteSnapshot(SnapshotId),
     /// Take our finalizer off the Backup.

@@ -56,12 +56,17 @@ fn broken_by(action: &Action, observed: &Observed, status: &BackupStatus) -> Vec
                 EngineView::NotRead | EngineView::Unreadable(_) => false,
             };
             rule(is_free, "no checkpoint while the engine holds one");
+            rule(!observed.is_root_elsewhere, "no checkpoint beside the volume");
         }
         Action::Create(creation, _) => {
             rule(!is_deleting, "nothing is created for a Backup that is being deleted");
             rule(finalizer::has(&observed.backup), "nothing is created before the finalizer is there");
             rule(status.snapshot_id.is_none(), "one snapshot for a Backup");
             let is_held = is_held(observed, status);
+            let engine = status.checkpoint.as_ref().and_then(|owed| owed.engine.as_ref());
+            let uid = observed.database.as_ref().and_then(|database| database.metadata.uid.as_ref());
+            let is_of_it = engine.is_none_or(|engine| uid == Some(&engine.database_uid));
+            rule(is_of_it, "no snapshot under the checkpoint of another Database");
             rule(creation.with_checkpoint == is_held, "with a checkpoint exactly while one is held");
         }
         Action::NoteConsistent => {
@@ -91,6 +96,9 @@ fn broken_by(action: &Action, observed: &Observed, status: &BackupStatus) -> Vec
         Action::RemoveFinalizer => {
             rule(is_deleting, "a Backup loses its finalizer only when it is being deleted");
             rule(status.checkpoint.is_none(), "a Backup that owes a release stays");
+        }
+        Action::PutPolicyBack => {
+            rule(!is_deleting, "the policy of a Backup that is being deleted is a person's");
         }
         Action::AddFinalizer | Action::RecordSnapshot(_) | Action::Tag(..) => {}
     }

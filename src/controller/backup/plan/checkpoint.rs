@@ -26,7 +26,10 @@ pub(super) fn owed(observed: &Observed, status: &BackupStatus, now: Timestamp) -
     // QuestDB shows a checkpoint from its request on, and has written everything only when it answers. One
     // whose answer was lost may not be whole: no snapshot is taken under it.
     let is_unanswered = owed.began_at.is_none();
-    if is_over || is_deleting || is_unanswered || is_overdue(observed, owed, now) {
+    // The Database is gone, or another of its name: nothing is snapshot under the checkpoint of its engine.
+    let uid = observed.database.as_ref().and_then(|database| database.metadata.uid.as_ref());
+    let is_unowned = owed.engine.as_ref().is_some_and(|engine| uid != Some(&engine.database_uid));
+    if is_over || is_deleting || is_unanswered || is_unowned || is_overdue(observed, owed, now) {
         let is_certain = is_under(status, owed) && !status.is_final();
         let mut actions = Vec::new();
         if is_certain && status.consistency.is_none() {
@@ -48,6 +51,10 @@ pub(super) fn begin(observed: &Observed, status: &BackupStatus, now: Timestamp) 
     let EnginePod::Running { uid, is_ready: true, .. } = &observed.pod else {
         return Some(not_ready().after(recheck));
     };
+    if observed.is_root_elsewhere {
+        let wait = BackupWait::RootElsewhere(observed.backup.spec.database_name.clone());
+        return Some(Plan::wait(wait).after(recheck.saturating_mul(12)));
+    }
     let shown = match &observed.engine {
         EngineView::Shown(shown) => shown,
         EngineView::Unreadable(why) => {

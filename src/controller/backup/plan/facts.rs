@@ -8,11 +8,11 @@ use kube::ResourceExt;
 use super::action::Plan;
 use crate::api::backup::OwedCheckpoint;
 use crate::api::creation::Attempt;
-use crate::api::{Backup, BackupStatus};
+use crate::api::{Backup, BackupStatus, SnapshotId};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::identity::{Kind, Owner};
-use crate::controller::backup::observe::{EnginePod, EngineView, Observed};
+use crate::controller::backup::observe::{ById, EnginePod, EngineView, Observed};
 use crate::controller::backup::wait::BackupWait;
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::memory::issued_requests::{Again, again};
@@ -90,6 +90,21 @@ pub(super) fn is_under(status: &BackupStatus, owed: &OwedCheckpoint) -> bool {
 pub(super) fn proven_absent(observed: &Observed, attempt: Option<&Attempt>) -> Option<AbsenceProven> {
     let last = last_possible_send(attempt, None, observed.leading_since);
     absence::prove(last, observed.snapshots.empty, TokenLookup::NotPossible, observed.timing.absence_window)
+}
+
+/// This plan, which rests on the absence of the snapshot of this id, once EC2 does not show it by its id
+/// either: the absence is proven by tag, and tags can be taken off. `wait` is waited for until then.
+pub(super) fn once_confirmed(observed: &Observed, id: &SnapshotId, plan: Plan, wait: BackupWait) -> Plan {
+    let recheck = observed.timing.requeue_interval;
+    match observed.by_id {
+        ById::NotShown => plan,
+        ById::Shown => {
+            let uid = observed.backup.uid().unwrap_or_default();
+            let wait = BackupWait::WithoutTags(id.clone(), uid);
+            Plan::wait(wait).pending().after(recheck.saturating_mul(12))
+        }
+        ById::NotRead => Plan { look_up: Some(id.clone()), ..Plan::wait(wait).pending().after(recheck) },
+    }
 }
 
 /// The plan of a Backup whose next call was not accepted by EC2, or is not shown yet, and must not be made

@@ -6,6 +6,7 @@
 mod check;
 mod checkpoint;
 mod deletion;
+mod expiry;
 mod facts;
 mod snapshot;
 mod wakes;
@@ -52,7 +53,7 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
         return deletion::plan(observed, &status, now);
     }
     if status.is_final() {
-        return over(observed, &status);
+        return expiry::put_back(observed, over(observed, &status), now);
     }
     if observed.snapshots.swept_at.is_none() {
         return Plan::wait(BackupWait::FirstSync);

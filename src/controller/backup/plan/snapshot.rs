@@ -8,7 +8,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan, Verdict};
 use super::checkpoint;
-use super::facts::{blocked, owner_of, proven_absent};
+use super::facts::{blocked, once_confirmed, owner_of, proven_absent};
 use crate::api::backup::{BackupFault, BackupSource, Consistency, SnapshotCreation};
 use crate::api::creation::Attempt;
 use crate::api::database::{Database, EngineType};
@@ -84,6 +84,10 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
     let Some(database) = &observed.database else {
         return Plan::wait(BackupWait::NoDatabase(name())).after(recheck.saturating_mul(12));
     };
+    // A volume that no engine has served from yet has no data, or what its engine has not recovered from.
+    if database.status.as_ref().is_none_or(|status| status.first_ready_at.is_none()) {
+        return Plan::wait(BackupWait::NeverReady(name())).after(recheck);
+    }
     let Some((volume, ebs)) = observed.volume.as_ref().and_then(|it| Some((it, ebs_volume(observed, it)?)))
     else {
         return Plan::wait(BackupWait::NoVolume(name())).after(recheck);
@@ -91,9 +95,8 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
     let kind = database.spec.engine.kind;
     let is_unused = ebs.state == VolumeState::Available && ebs.attachments.is_empty();
     // Nothing writes to a volume that is attached to nothing, as long as no pod is about to: what EC2 showed
-    // may be minutes old. What an engine is to recover from at its first start is not consistent before that.
-    let has_no_pod = observed.pod == EnginePod::Absent;
-    let is_at_rest = is_unused && has_no_pod && !Contents::is_unrecovered(database);
+    // may be minutes old.
+    let is_at_rest = is_unused && observed.pod == EnginePod::Absent;
     let with_checkpoint = engine::checkpoint::is_needed(kind) && !is_at_rest;
     if with_checkpoint && let Some(plan) = checkpoint::begin(observed, status, now) {
         return plan;
@@ -177,10 +180,12 @@ pub(super) fn identified(
     });
     let Some(snapshot) = shown else {
         let attempt = status.creation.as_ref().map(|creation| &creation.attempt);
-        return match proven_absent(observed, attempt) {
-            Some(_) => Plan::ends(Verdict::Failed(BackupFault::SnapshotGone)),
-            None => Plan::wait(BackupWait::NotListed(id.clone())).pending(),
-        };
+        let wait = BackupWait::NotListed(id.clone());
+        if proven_absent(observed, attempt).is_none() {
+            return Plan::wait(wait).pending();
+        }
+        let gone = Plan::ends(Verdict::Failed(BackupFault::SnapshotGone));
+        return once_confirmed(observed, id, gone, wait);
     };
     // The engine held no checkpoint any more when the snapshot was seen to have started.
     let Some(consistency) = consistency else {

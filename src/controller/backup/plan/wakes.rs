@@ -24,15 +24,20 @@ pub(super) enum Wake {
 pub(super) fn wakes(wait: &BackupWait) -> &'static [Wake] {
     match wait {
         BackupWait::OtherFinalizers => &[Wake::Itself],
-        BackupWait::AddingFinalizer | BackupWait::Retained(_) | BackupWait::Gone => &[Wake::OwnWrite],
+        BackupWait::AddingFinalizer
+        | BackupWait::PuttingPolicyBack
+        | BackupWait::Retained(_)
+        | BackupWait::Gone => &[Wake::OwnWrite],
         BackupWait::FirstSync => &[Wake::FirstSync],
         BackupWait::NoDatabase(_)
+        | BackupWait::NeverReady(_)
         | BackupWait::NoVolume(_)
         | BackupWait::Other(_)
         | BackupWait::InUse(_)
         | BackupWait::EngineNotReady(_)
         | BackupWait::EngineUnreadable(_)
         | BackupWait::OtherCheckpoint(_)
+        | BackupWait::RootElsewhere(_)
         | BackupWait::Pausing
         | BackupWait::CheckpointUnconfirmed
         | BackupWait::ReleaseOwed(_)
@@ -46,6 +51,7 @@ pub(super) fn wakes(wait: &BackupWait) -> &'static [Wake] {
         | BackupWait::Tagging(_)
         | BackupWait::Pending(_)
         | BackupWait::Unsafe(_)
+        | BackupWait::WithoutTags(..)
         | BackupWait::Deleting(_)
         | BackupWait::ProvingAbsence => &[Wake::Interest],
     }
@@ -71,6 +77,7 @@ fn writes_the_backup(action: &Action) -> bool {
         | Action::NoteReleased
         | Action::Create(..)
         | Action::RecordSnapshot(_)
+        | Action::PutPolicyBack
         | Action::DeleteSnapshot(_)
         | Action::RemoveFinalizer => true,
         Action::Tag(..) => false,

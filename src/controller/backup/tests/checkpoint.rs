@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::controller::backup::observe::first;
+use crate::controller::backup::observe::{engine_in_question, first};
 use crate::controller::backup::remember::ends_turn;
 
 fn begins() -> Vec<Action> {
@@ -61,6 +61,14 @@ fn a_checkpoint_begins_only_when_nothing_hinders_the_snapshot() {
             now(),
             none(),
             "EngineUnreadable",
+            None,
+        ),
+        (
+            "the engine's root is not on the volume",
+            with(world(), |it| it.is_root_elsewhere = true),
+            now(),
+            none(),
+            "RootElsewhere",
             None,
         ),
         (
@@ -256,6 +264,22 @@ fn whatever_was_lost_the_release_is_paid() {
             None,
         ),
         (
+            "its Database is gone, and its engine still runs",
+            with(held(), |it| it.database = None),
+            now(),
+            release(),
+            "Releasing",
+            None,
+        ),
+        (
+            "another Database of its name, and its engine still runs",
+            with(held(), |it| it.database.as_mut().unwrap().metadata.uid = Some("other".into())),
+            now(),
+            release(),
+            "Releasing",
+            None,
+        ),
+        (
             "held, and the snapshot is not requested yet",
             held(),
             now(),
@@ -264,6 +288,20 @@ fn whatever_was_lost_the_release_is_paid() {
             None,
         ),
     ]);
+}
+
+#[test]
+fn the_engine_that_may_hold_a_checkpoint_is_known_without_its_database() {
+    let held = owed(Some(2));
+    let mut other = database(&json!({"type": "postgresql", "version": "17.6"}));
+    other.metadata.name = Some("other".to_owned());
+    for database in [None, Some(&other)] {
+        let asked = engine_in_question(Some(&held), database).unwrap();
+        assert_eq!((asked.pod_name.as_str(), asked.secret_name.as_str()), ("orders-0", "orders-admin"));
+        assert_eq!((asked.port, asked.database_name.as_str()), (Some(8812), "qdb"));
+    }
+    assert_eq!(engine_in_question(None, Some(&other)).unwrap().pod_name, "other-0");
+    assert_eq!(engine_in_question(None, None), None);
 }
 
 #[test]

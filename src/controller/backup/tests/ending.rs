@@ -1,5 +1,6 @@
 //! What comes after the end: a snapshot that is missed, a deletion under each policy, and the status.
 
+use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 
 use super::*;
@@ -82,6 +83,12 @@ fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
             change(status(it));
         })
     };
+    let proven = |by_id| {
+        with(gone(|_| {}), |it| {
+            it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) });
+            it.by_id = by_id;
+        })
+    };
     let finished = || vec![Action::RemoveFinalizer];
     let deletes = || vec![Action::DeleteSnapshot(snap("snap-1"))];
     let foreign = with(deleted(SnapshotPolicy::Delete), |it| {
@@ -143,6 +150,24 @@ fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
             "Gone",
             None,
         ),
+        (
+            "proven gone by tag, and not read by its id",
+            proven(ById::NotRead),
+            at(1300),
+            vec![],
+            "ProvingAbsence",
+            None,
+        ),
+        ("its tags were taken off", proven(ById::Shown), at(1300), vec![], "WithoutTags", None),
+        ("proven gone", proven(ById::NotShown), at(1300), finished(), "Gone", None),
+        (
+            "its tags were taken off, and the policy is Retain now",
+            with(proven(ById::Shown), |it| it.backup.spec.deletion_policy = SnapshotPolicy::Retain),
+            at(1300),
+            finished(),
+            "Retained",
+            None,
+        ),
         ("in doubt", gone(|it| it.snapshot_id = None), at(40), vec![], "ProvingAbsence", None),
         (
             "other controllers' finalizers",
@@ -150,6 +175,91 @@ fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
             at(40),
             vec![],
             "OtherFinalizers",
+            None,
+        ),
+    ]);
+}
+
+#[test]
+fn a_complete_backup_says_what_its_deletion_waits_for() {
+    let read = plan(
+        &with(deleted(SnapshotPolicy::Delete), |it| {
+            it.snapshots.snapshots.clear();
+            it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) });
+        }),
+        at(1300),
+    );
+    assert_eq!(read.look_up, Some(snap("snap-1")));
+    let used = after(&with(deleted(SnapshotPolicy::Delete), |it| it.users = vec!["copy".into()]));
+    let complete = conditions::find(&used.conditions, ConditionType::Complete).unwrap();
+    assert!(complete.status == "True" && complete.message.contains("Database copy"), "{complete:?}");
+    assert!(!conditions::is_true(&used.conditions, ConditionType::Stalled));
+    let foreign = after(&with(deleted(SnapshotPolicy::Delete), |it| {
+        it.snapshots.snapshots[0].tags.remove("freehold.dev/backup-uid");
+    }));
+    assert!(conditions::is_true(&foreign.conditions, ConditionType::Stalled), "a person must act");
+}
+
+/// Deleted under this policy after its snapshot was seen to have begun under the checkpoint, and before
+/// anything said so in EC2.
+fn untagged(policy: SnapshotPolicy) -> Observed {
+    with(deleted(policy), |it| {
+        status(it).completed_at = None;
+        it.snapshots.snapshots = vec![snapshot("snap-1", 1, SnapshotState::Pending, "Unverified")];
+    })
+}
+
+#[test]
+fn a_snapshot_that_is_retained_says_first_that_it_can_be_restored() {
+    let retain = || untagged(SnapshotPolicy::Retain);
+    let tags = || vec![Action::Tag(snap("snap-1"), Consistency::EngineCheckpoint)];
+    let finished = || vec![Action::RemoveFinalizer];
+    let unlisted = || with(retain(), |it| it.snapshots.snapshots.clear());
+    let asked = |answer: Option<&str>| {
+        let issued = match answer {
+            None => IssuedRequest { at: at(30), call_blocked: None },
+            Some(code) => answered(Call::CreateTags, code, 300),
+        };
+        with(retain(), |it| it.issued = BTreeMap::from([(Call::CreateTags, issued)]))
+    };
+    let torn_down = with(untagged(SnapshotPolicy::Delete), |it| it.teardown = true);
+    let uncertain = with(retain(), |it| status(it).consistency = None);
+    let gone = with(unlisted(), |it| it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) }));
+    hold(vec![
+        ("not tagged", retain(), at(40), tags(), "Tagging", None),
+        ("not listed yet", unlisted(), at(40), tags(), "Tagging", None),
+        ("in a teardown", torn_down, at(40), tags(), "Tagging", None),
+        ("tagged, and not shown so", asked(None), at(40), finished(), "Retained", None),
+        ("refused", asked(Some("UnauthorizedOperation")), at(40), vec![], "Blocked", None),
+        ("it is not certain what it is", uncertain, at(40), finished(), "Retained", None),
+        ("its absence is proven", gone, at(1210), finished(), "Retained", None),
+    ]);
+}
+
+#[test]
+fn a_deletion_that_a_schedule_did_not_end_leaves_no_policy_behind() {
+    let begun = |since: &str| {
+        with(completed(30), |it| {
+            it.backup.spec.deletion_policy = SnapshotPolicy::Delete;
+            it.backup.annotations_mut().insert("freehold.dev/expiring-since".to_owned(), since.to_owned());
+        })
+    };
+    let put_back = || vec![Action::PutPolicyBack];
+    let since = at(40).to_string();
+    let waits = plan(&begun(&since), at(50));
+    assert_eq!((waits.actions, waits.requeue.map(|it| it.as_secs())), (vec![], Some(110)));
+    hold(vec![
+        ("the pass may still delete it", begun(&since), at(159), vec![], "", None),
+        ("that pass has ended", begun(&since), at(160), put_back(), "PuttingPolicyBack", None),
+        ("no time", begun("soon"), at(50), put_back(), "PuttingPolicyBack", None),
+        (
+            "a policy that a person has set",
+            with(begun(&since), |it| {
+                it.backup.metadata.annotations = None;
+            }),
+            at(1000),
+            vec![],
+            "",
             None,
         ),
     ]);

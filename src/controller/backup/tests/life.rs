@@ -122,6 +122,8 @@ impl Life {
         });
         let is_reachable = self.pod.is_some() && self.now >= self.unreachable_until;
         let shown = CheckpointStatus { held_since: self.held.map(|(since, _)| since), now: self.now };
+        let id = self.backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
+        let is_there = self.taken.iter().any(|it| Some(&it.snapshot.id) == id);
         let listed = self.taken.iter().filter(|it| it.listed_from <= self.now);
         with(world(), |it| {
             it.backup = self.backup.clone();
@@ -134,6 +136,7 @@ impl Life {
             it.snapshots.swept_at = Some(self.now);
             it.snapshots.snapshots = listed.map(|it| it.snapshot.clone()).collect();
             it.snapshots.empty = self.empty;
+            it.by_id = if is_there { ById::Shown } else { ById::NotShown };
             it.leading_since = self.leading_since;
         })
     }

@@ -44,17 +44,17 @@ fn without_an_engine_that_writes_no_checkpoint_is_requested() {
     ]);
 }
 
-/// The Database began with the data of a backup, and its engine has or has not recovered from it.
-fn restored(has_served: bool) -> Observed {
+/// The Database is paused. Its engine has served, or not; `restored`: it began with the data of a backup.
+fn paused(has_served: bool, restored: Option<Consistency>) -> Observed {
     with(world(), |it| {
         it.pod = EnginePod::Absent;
         it.engine = EngineView::NotRead;
         it.volumes.volumes[0].state = VolumeState::Available;
         let status = it.database.as_mut().unwrap().status.as_mut().unwrap();
-        status.restored = Some(Restored {
+        status.restored = restored.map(|consistency| Restored {
             snapshot_id: snap("snap-0"),
             taken_at: None,
-            consistency: Consistency::EngineCheckpoint,
+            consistency,
             engine_version: None,
         });
         status.first_ready_at = has_served.then(|| Time(at(0)));
@@ -62,11 +62,29 @@ fn restored(has_served: bool) -> Observed {
 }
 
 #[test]
-fn what_its_engine_has_not_recovered_from_yet_is_not_snapshot() {
-    let creates = creates(1, 10, false);
+fn the_volume_of_a_database_that_was_never_ready_is_not_snapshot() {
+    let creates = || creates(1, 10, false);
+    let never = |restored| paused(false, restored);
+    let starting = with(world(), |it| {
+        it.database.as_mut().unwrap().status.as_mut().unwrap().first_ready_at = None;
+    });
+    let checkpoint = Some(Consistency::EngineCheckpoint);
+    let crash = Some(Consistency::CrashConsistent);
     hold(vec![
-        ("paused before its first start", restored(false), now(), Vec::new(), "EngineNotReady", None),
-        ("paused after it", restored(true), now(), creates, "Requesting", None),
+        ("it starts for the first time", starting.clone(), now(), Vec::new(), "NeverReady", None),
+        (
+            "it starts for the first time, and needs no checkpoint",
+            with(starting, |it| it.database.as_mut().unwrap().spec.engine.kind = EngineType::Postgresql),
+            now(),
+            Vec::new(),
+            "NeverReady",
+            None,
+        ),
+        ("paused before its first start", never(None), now(), Vec::new(), "NeverReady", None),
+        ("restored, and paused before its first start", never(checkpoint), now(), vec![], "NeverReady", None),
+        ("restored from the data of a power cut", never(crash), now(), vec![], "NeverReady", None),
+        ("paused after it", paused(true, None), now(), creates(), "Requesting", None),
+        ("restored, and paused after it", paused(true, checkpoint), now(), creates(), "Requesting", None),
     ]);
 }
 
@@ -133,6 +151,12 @@ fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
         status(it).consistency = None;
     });
     let not_shown = || with(known(SnapshotState::Pending, ""), |it| it.snapshots.snapshots.clear());
+    let unlisted = |by_id| {
+        with(not_shown(), |it| {
+            it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) });
+            it.by_id = by_id;
+        })
+    };
     let lost = |tag: &str| {
         with(known(SnapshotState::Completed, tag), |it| {
             it.backup.status =
@@ -172,8 +196,17 @@ fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
         ),
         ("not shown", not_shown(), now(), vec![], "NotListed", None),
         (
+            "proven gone by tag, and not read by its id",
+            unlisted(ById::NotRead),
+            at(1210),
+            vec![],
+            "NotListed",
+            None,
+        ),
+        ("its tags were taken off", unlisted(ById::Shown), at(1210), vec![], "WithoutTags", None),
+        (
             "proven gone",
-            with(not_shown(), |it| it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) })),
+            unlisted(ById::NotShown),
             at(1210),
             vec![],
             "",

@@ -29,6 +29,7 @@ impl Life {
                     self.status().deleted_at = Some(now);
                 }
             }
+            Action::PutPolicyBack => self.backup.spec.deletion_policy = SnapshotPolicy::Retain,
             Action::RemoveFinalizer => self.is_gone = true,
         }
         true
@@ -40,6 +41,7 @@ impl Life {
             pod_uid: pod_uid.to_owned(),
             engine_time: MicroTime(engine_time),
             began_at: None,
+            engine: Some(engine(&database(&json!({"type": "questdb", "version": "9.3.4"})))),
         };
         self.status().checkpoint = Some(owed);
         // Killed between the write and the statement.
