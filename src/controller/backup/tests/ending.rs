@@ -76,6 +76,7 @@ fn the_end_is_written_once_with_its_event() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
     let gone = |change: fn(&mut BackupStatus)| {
         with(deleted(SnapshotPolicy::Delete), |it| {
