@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_sdk_ec2::types::{InstanceStateName, Volume, VolumeAttachmentState};
+use ec2sim::AttachmentState;
 use k8s_openapi::api::core::v1::{Node, PersistentVolume};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use k8s_openapi::jiff::Timestamp;
@@ -152,6 +153,7 @@ async fn attach(
     add_finalizer(context, attachments, attachment, &source, instance).await?;
 
     loop {
+        let before = truth(context, &id);
         let volume = cloud::volume(&context.cloud, &id)
             .await?
             .ok_or_else(|| Error::State(format!("no volume {id} in EC2")))?;
@@ -176,7 +178,7 @@ async fn attach(
                 request.send().await.map_err(cloud::failed(doing))?;
             }
         }
-        until_changed(context, &id).await;
+        until_changed(context, &id, before).await;
     }
 }
 
@@ -190,6 +192,7 @@ async fn detach(
     // that, as this one has.
     if let Some(id) = persistent_volume(context, attachment).await?.as_ref().and_then(ebs_volume) {
         loop {
+            let before = truth(context, id);
             let volume = cloud::volume(&context.cloud, id).await?;
             match volume.as_ref().and_then(attachment_of) {
                 Some((holder, state, _)) if holder == instance => {
@@ -203,7 +206,7 @@ async fn detach(
                 // Gone, free, or at another machine already.
                 None | Some(_) => break,
             }
-            until_changed(context, id).await;
+            until_changed(context, id, before).await;
         }
     }
     let finalizers: Vec<&String> =
@@ -248,14 +251,17 @@ async fn free_device(context: &Context, instance: &str) -> Result<String, Error>
     free.ok_or_else(|| Error::State(format!("instance {instance} has no free device name")))
 }
 
-/// Waits until the volume's attachment changes in truth, so that EC2 is asked when there is something new,
-/// and not ten times a second.
-async fn until_changed(context: &Context, volume: &str) {
-    let truth =
-        || context.simulator.volume(volume).map(|view| view.attachment.map(|attachment| attachment.state));
+/// The state of the volume's attachment, whatever EC2 shows of it; none if there is none.
+fn truth(context: &Context, volume: &str) -> Option<AttachmentState> {
+    Some(context.simulator.volume(volume)?.attachment?.state)
+}
+
+/// Waits until the volume's attachment differs in truth from what it was before EC2 was asked, so that EC2 is
+/// asked when there is something new, and not ten times a second. Before, since what takes no time has
+/// happened by now.
+async fn until_changed(context: &Context, volume: &str, before: Option<AttachmentState>) {
     let mut changes = context.simulator.changes();
-    let before = truth();
-    let waiting = async { while truth() == before && changes.changed().await.is_ok() {} };
+    let waiting = async { while truth(context, volume) == before && changes.changed().await.is_ok() {} };
     let _ = tokio::time::timeout(ASK_AGAIN, waiting).await;
 }
 
