@@ -15,15 +15,20 @@ pub const FIRST_SERVICE_ADDRESS: &str = "10.96.0.1";
 /// port, out of reach of other users, and short enough for a socket path wherever the cache is.
 const ETCD: &str = "unix://etcd.sock";
 
-/// Metadata of every request, once, when it is answered: who wrote what is counted from it.
+/// Metadata of every request, once, when it is answered: who wrote what is counted from it. A watch when its
+/// answer begins, since that ends minutes later.
 pub const AUDIT_POLICY: &str = "\
 apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 rules:
 - level: None
   nonResourceURLs: ['/readyz*', '/livez*', '/healthz*']
 - level: Metadata
+  verbs: [watch]
+  omitStages: [ResponseComplete]
+- level: Metadata
+  omitStages: [ResponseStarted]
 ";
 
 /// kwok simulates Nodes only: the pods are simulated by `virtual_kubelet`, which knows about attached
