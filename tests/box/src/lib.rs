@@ -13,7 +13,7 @@
 //! | `account` | one AWS account: the simulated EC2, and the machines, real or virtual, that join its instances to a cluster |
 //! | `writer` | a database client that writes numbered rows and says which of them must be found |
 //! | `legacy` | databases that Freehold never made, for the demo and tests of what adopts them |
-//! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo`, `measure` and `image` |
+//! | `presentation` | `cargo box up`, `down`, `status`, `env`, `demo`, `measure`, `cost` and `image` |
 //!
 //! Programs and images are made by the crate box-materials, which needs neither the operator nor the AWS SDK;
 //! its modules stand in `base`, `cluster`, `machines` and `account` as if they were theirs.

@@ -42,7 +42,7 @@ pub use action::reads;
 pub use fault::{Effect, Fault, TagMatch};
 pub use iam::{Policy, PolicyError};
 pub use journal::{Fate, JournalEntry};
-pub use model::{Model, Phase, Transition};
+pub use model::{Model, Phase, Transition, rates};
 pub use options::{Clock, Delays, Limits, Options, Visibility};
 pub use outside::{Outside, OutsideAction, Sight};
 pub use refusal::{ApiError, Refusal};

@@ -75,6 +75,7 @@ fn wanted(arguments: &[OsString]) -> Option<Wanted> {
     match *arguments.first()? {
         "demo" | "up" => {}
         "measure" => return Some(Wanted::Real),
+        "cost" => return Some(Wanted::Virtual),
         _ => return None,
     }
     let place = arguments.iter().position(|argument| argument.split('=').next() == Some("--nodes"));
@@ -121,6 +122,7 @@ mod tests {
             ("demo --keep --nodes virtual", Some(Wanted::Virtual)),
             ("up --nodes=real --name ci", Some(Wanted::Real)),
             ("measure --runs 5", Some(Wanted::Real)),
+            ("cost --databases 10", Some(Wanted::Virtual)),
             ("up --nodes unreal", None),
             ("demo --nodes", None),
             ("demo --help", None),

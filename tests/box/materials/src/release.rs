@@ -95,6 +95,11 @@ struct Message {
     executable: Option<PathBuf>,
 }
 
+/// Builds the operator as it is shipped, of what is checked out; its path. Cargo shows how far it is.
+pub async fn build_operator() -> Result<PathBuf, Failure> {
+    build(Commit::checked_out().await.as_ref()).await
+}
+
 /// Builds the operator; its path.
 async fn build(commit: Option<&Commit>) -> Result<PathBuf, Failure> {
     let replaced = replaced_paths().await?;

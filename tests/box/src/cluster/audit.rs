@@ -5,11 +5,14 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 /// One answered request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
+    /// When the API server received it.
+    pub received: Timestamp,
     /// The user: `freehold` is the operator, `freehold-box` the box itself, `admin` a person.
     pub user: String,
     /// The client program's name for itself.
@@ -40,6 +43,7 @@ impl Request {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Event {
+    request_received_timestamp: Timestamp,
     verb: String,
     user: User,
     #[serde(default)]
@@ -106,6 +110,7 @@ fn request(event: io::Result<Event>) -> Option<io::Result<Request>> {
         format!("{}/{}", object.resource, object.subresource)
     };
     Some(Ok(Request {
+        received: event.request_received_timestamp,
         user: event.user.username,
         user_agent: event.user_agent,
         verb: event.verb,
@@ -129,13 +134,11 @@ mod tests {
     fn requests_about_objects_are_read_and_half_lines_are_not() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("audit.log");
-        let event = r#"{"verb":"patch","user":{"username":"freehold"},"userAgent":"freehold/1","objectRef":{"apiGroup":"freehold.dev","resource":"nodes","subresource":"status","name":"a"},"responseStatus":{"code":200},"annotations":{"authorization.k8s.io/decision":"allow"}}"#;
-        std::fs::write(
-            &log,
-            format!("{event}\n{{\"verb\":\"get\",\"user\":{{\"username\":\"x\"}}}}\n{{\"verb\":\"ge"),
-        )
-        .unwrap();
+        let event = r#"{"requestReceivedTimestamp":"2026-01-01T00:00:00.250000Z","verb":"patch","user":{"username":"freehold"},"userAgent":"freehold/1","objectRef":{"apiGroup":"freehold.dev","resource":"nodes","subresource":"status","name":"a"},"responseStatus":{"code":200},"annotations":{"authorization.k8s.io/decision":"allow"}}"#;
+        let other = r#"{"requestReceivedTimestamp":"2026-01-01T00:00:01.000000Z","verb":"get","user":{"username":"x"}}"#;
+        std::fs::write(&log, format!("{event}\n{other}\n{{\"verb\":\"ge")).unwrap();
         let expected = Request {
+            received: "2026-01-01T00:00:00.25Z".parse().unwrap(),
             user: "freehold".to_owned(),
             user_agent: "freehold/1".to_owned(),
             verb: "patch".to_owned(),

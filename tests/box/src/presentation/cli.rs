@@ -1,4 +1,4 @@
-//! The command line: `up`, `down`, `status`, `env`, the demo, the measurement, the operator's image, helm,
+//! The command line: `up`, `down`, `status`, `env`, the demo, the measurements, the operator's image, helm,
 //! and the daemon that `up` starts.
 
 use std::error::Error as StdError;
@@ -14,6 +14,7 @@ use crate::base::cache::Cache;
 use crate::base::process::Identity;
 use crate::base::progress::Progress;
 use crate::machines::machine;
+use crate::presentation::cost::Cost;
 use crate::presentation::daemon::{self, Pace, Settings};
 use crate::presentation::demo::Demo;
 use crate::presentation::measure::Measure;
@@ -41,6 +42,9 @@ enum Command {
     /// Measures how long a client is without its database in a planned replacement and after a loss, on real
     /// machines.
     Measure(Measure),
+    /// Measures what the operator takes for many databases, on virtual machines: processor time, memory,
+    /// requests to the API server, calls to EC2.
+    Cost(Cost),
     Image(Release),
     Helm(Helm),
     /// The background process of `up`.
@@ -104,6 +108,7 @@ impl Cli {
             },
             Command::Demo(demo) => demo.run(&cache).await?,
             Command::Measure(measure) => measure.run(&cache).await?,
+            Command::Cost(cost) => cost.run(&cache).await?,
             Command::Image(release) => release.run().await?,
             Command::Helm(helm) => match helm.run().await? {},
             Command::Daemon(up) => daemon::serve(&cache, &up.into_settings(&cache)?).await?,

@@ -224,6 +224,7 @@ fn record(
         nodes,
         kubeconfig: control_plane.kubeconfig().to_owned(),
         operator_kubeconfig: control_plane.operator_kubeconfig().to_owned(),
+        audit_log: control_plane.audit_log(),
         endpoint: site.endpoint(),
         region: site.region().to_owned(),
         gateway: site.machines().map(Machines::gateway),

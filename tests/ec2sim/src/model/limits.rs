@@ -8,6 +8,12 @@ use crate::{Refusal, Truth, params::Reader};
 /// How much a bucket holds and how much comes back in a second.
 type Rate = (f64, f64);
 
+/// The buckets of an account that a call of this action takes from, about one resource: how much each holds,
+/// and how much comes back in a second.
+pub fn rates(action: &str) -> Vec<(f64, f64)> {
+    [requests(action, false)].into_iter().chain(resources(action)).collect()
+}
+
 const DESCRIBE: Rate = (100.0, 20.0);
 const DESCRIBE_ALL: Rate = (50.0, 10.0);
 const MUTATE: Rate = (50.0, 5.0);

@@ -79,6 +79,7 @@ pub(crate) struct Effects {
     pub(crate) key_refused: bool,
 }
 
+pub use limits::rates;
 pub use transitions::{Phase, Transition};
 
 /// When a new resource begins to be seen.

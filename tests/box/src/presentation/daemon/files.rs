@@ -20,6 +20,8 @@ pub struct Record {
     pub kubeconfig: PathBuf,
     /// The kubeconfig of the operator.
     pub operator_kubeconfig: PathBuf,
+    /// The API server's audit log, for [`crate::cluster::audit`].
+    pub audit_log: PathBuf,
     /// What its machines are.
     pub nodes: NodeKind,
     /// EC2's URL.

@@ -150,7 +150,8 @@ impl Observer {
         Ok(calls)
     }
 
-    async fn journal(&self, since: u64) -> Result<Vec<JournalEntry>, Failure> {
+    /// The calls of everyone after that entry.
+    pub async fn journal(&self, since: u64) -> Result<Vec<JournalEntry>, Failure> {
         Ok(self
             .ec2
             .request(http::Request::get(format!("/_sim/journal?since={since}")).body(Vec::new())?)

@@ -96,7 +96,7 @@ impl Operator {
     /// Stops it in good order.
     pub async fn stop(self) -> Result<(), Failure> {
         match self {
-            Self::Process(operator) => operator.stop().await,
+            Self::Process(mut operator) => operator.stop().await,
             Self::Pod(pod) => pod.stop().await,
         }
     }

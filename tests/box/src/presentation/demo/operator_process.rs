@@ -36,6 +36,8 @@ pub fn binary() -> Result<PathBuf, Failure> {
 pub struct OperatorProcess {
     child: Child,
     log: PathBuf,
+    /// Of its own endpoints.
+    address: String,
 }
 
 impl OperatorProcess {
@@ -66,13 +68,24 @@ impl OperatorProcess {
         if let Some(identity) = child.id().and_then(Identity::of) {
             daemon::remember_operator(cache, BOX, identity)?;
         }
-        let mut operator = Self { child, log };
-        operator.await_ready(&address).await?;
+        let mut operator = Self { child, log, address };
+        operator.await_ready().await?;
         Ok(operator)
     }
 
-    async fn await_ready(&mut self, address: &str) -> Result<(), Failure> {
-        let client = kube::Client::try_from(kube::Config::new(format!("http://{address}").parse()?))?;
+    /// A client of its own endpoints.
+    fn endpoints(&self) -> Result<kube::Client, Failure> {
+        Ok(kube::Client::try_from(kube::Config::new(format!("http://{}", self.address).parse()?))?)
+    }
+
+    /// Its metrics, in the OpenMetrics text format.
+    pub async fn metrics(&self) -> Result<String, Failure> {
+        let request = http::Request::get("/metrics").body(Vec::new())?;
+        Ok(self.endpoints()?.request_text(request).await?)
+    }
+
+    async fn await_ready(&mut self) -> Result<(), Failure> {
+        let client = self.endpoints()?;
         let started = Instant::now();
         loop {
             let request = http::Request::get("/readyz").body(Vec::new())?;
@@ -115,7 +128,7 @@ impl OperatorProcess {
     }
 
     /// Stops it in good order: it must exit with status 0.
-    pub async fn stop(mut self) -> Result<(), Failure> {
+    pub async fn stop(&mut self) -> Result<(), Failure> {
         let id = i32::try_from(self.id())?;
         kill(Pid::from_raw(id), Signal::SIGTERM)?;
         let status = tokio::time::timeout(STOP_LIMIT, self.child.wait())

@@ -135,7 +135,7 @@ impl<'a> Experiment<'a> {
     /// The operator ends, in good order; its objects stay.
     pub async fn stop_operator(&mut self) -> Result<(), Failure> {
         match self.operator.take() {
-            Some(operator) => operator.stop().await,
+            Some(mut operator) => operator.stop().await,
             None => Ok(()),
         }
     }
