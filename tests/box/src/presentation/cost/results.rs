@@ -28,11 +28,13 @@ pub struct Results {
 
 /// What the tables do not say themselves.
 const NOTES: &str = "\
-EC2 takes no time for what it does, and throttles as it documents: what is measured is the operator's work and the wait for EC2's buckets.
-The least that these allow: each action has buckets of its own, full at first; for each, the calls that changed something (of the operator
-and of the CSI driver) less what the bucket holds, divided by what comes back in a second; the slowest action decides. A stage lasts until
-the operator has written nothing for 5 s. Requests marked `(clock)` are those for the election, and the lists of the kubelets' Leases: they
-come as often for one database as for a thousand, and are in no figure. Memory more for a database: since before the first one was created.
+EC2 takes no time for what it does, and throttles as it documents: what is measured is the operator's work
+and the wait for EC2's buckets. The least that these allow: each action has buckets of its own, full at
+first; for each, the calls that changed something (of the operator and of the CSI driver) less what the
+bucket holds, divided by what comes back in a second; the slowest action decides. A stage lasts until the
+operator has written nothing for 5 s. Requests marked `(clock)` are those for the election, and the lists of
+the kubelets' Leases: they come as often for one database as for a thousand, and are in no figure. Memory
+more for a database: since before the first one was created.
 ";
 
 impl Results {
