@@ -67,7 +67,7 @@ where
         }
     }
 
-    /// Keeps the copy until `stop`: metadata without managed fields, and the spec.
+    /// Keeps the copy until `stop`: the objects without managed fields, and without what `slim` takes off.
     pub async fn run(
         self: Arc<Self>,
         api: Api<K>,

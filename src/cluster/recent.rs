@@ -28,6 +28,12 @@ impl<T: Clone> Recent<T> {
         answers.get(key).filter(|(at, _)| at.elapsed() < self.moment).map(|(_, answer)| answer.clone())
     }
 
+    /// For how much longer the answer is used again; zero when it is not recent.
+    pub fn left(&self, key: &str) -> Duration {
+        let answers = self.answers.lock();
+        answers.get(key).map_or(Duration::ZERO, |(at, _)| self.moment.saturating_sub(at.elapsed()))
+    }
+
     /// This was just answered; `None`: nothing that may be used again.
     pub fn put(&self, key: &str, answer: Option<T>) {
         let mut answers = self.answers.lock();
@@ -56,8 +62,8 @@ mod tests {
         let recent = Recent::new(1.0);
         recent.put("a", Some(1));
         tokio::time::advance(Duration::from_secs(59)).await;
-        assert_eq!(recent.get("a"), Some(1));
-        assert_eq!(recent.get("b"), None);
+        assert_eq!((recent.get("a"), recent.left("a")), (Some(1), Duration::from_secs(1)));
+        assert_eq!((recent.get("b"), recent.left("b")), (None, Duration::ZERO));
         tokio::time::advance(Duration::from_secs(1)).await;
         assert_eq!(recent.get("a"), None);
     }

@@ -5,6 +5,7 @@ mod backups;
 mod blow;
 mod campaign;
 mod chaos;
+mod copies;
 mod cost;
 mod engines;
 mod house;
@@ -207,6 +208,16 @@ fn a_database_that_is_deleted_while_it_adopts_leaves_the_volume_retained_once() 
     assert!(last - first > 20, "{first} to {last} is no adoption");
     let cases: Vec<(u64, usize)> = (first..=last).map(|number| (number as u64, number)).collect();
     judge(each(&sampled(cases), killed::left_in_adoption));
+}
+
+#[test]
+fn a_database_of_the_name_of_one_that_just_ended_has_credentials_of_its_own() {
+    judge(each(&[(1, ())], |()| copies::recreated()));
+}
+
+#[test]
+fn a_pod_that_loses_our_label_before_its_engine_answers_is_seen_all_the_same() {
+    judge(each(&[(1, ())], |()| copies::unlabelled_pod()));
 }
 
 /// One of so many of these cases is lived in a usual run.

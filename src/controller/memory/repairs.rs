@@ -218,7 +218,7 @@ impl Fleet {
         Ok(underway.len())
     }
 
-    /// The Node, read fresh, is not declared lost: a repair that was reserved and could not be written down
+    /// The Node is not declared lost: a repair that was reserved and could not be written down
     /// is none.
     pub fn withdraw(&self, uid: &str) {
         self.reserved.lock().remove(uid);

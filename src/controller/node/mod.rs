@@ -137,7 +137,7 @@ async fn pass(node: &Node, copies: &Copies, ctx: &Context, events: &Events) -> R
     if waits.is_none() {
         remember::count(&old, &new, &ctx.metrics);
     }
-    Ok(sooner(again, waits))
+    Ok(sooner(sooner(again, waits), observed.listed_again_in))
 }
 
 /// The Nodes whose core Nodes changed.

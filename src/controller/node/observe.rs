@@ -1,6 +1,7 @@
 //! Observe, Node: reads everything that the plan depends on. Only reads.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
@@ -75,6 +76,9 @@ pub struct Observed {
     /// Pods on the core Node that are neither a DaemonSet's nor static. While the Node stays and its instance
     /// runs from the API server's cache, which may be a moment old.
     pub pods: Vec<Pod>,
+    /// When pods are to be listed anew, if these are those of an earlier pass: what woke this one may be a
+    /// pod that they do not show.
+    pub listed_again_in: Option<Duration>,
     /// VolumeAttachments of Freehold's volumes to the core Node; read only while the Node is being deleted,
     /// or its instance has ended.
     pub attachments: Vec<String>,
@@ -128,8 +132,7 @@ pub async fn observe(
     };
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
     let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
-    let is_healthy = status.fence.is_none() && instances.unhealthy.is_empty();
-    let is_well = !has_ended && is_healthy && stays_ready(core_node.as_ref());
+    let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
     let fleet = if is_well { FleetView::default() } else { fleet(&node, ctx, now) };
     let priority = ctx.fleet.priority(&node);
     let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));
@@ -153,6 +156,7 @@ pub async fn observe(
         core_node,
         driver_registered: on_machine.driver_registered,
         pods: on_machine.pods,
+        listed_again_in: on_machine.listed_again_in,
         attachments: on_machine.attachments,
         data_volumes,
         cluster_id: ctx.cluster_id.clone(),
@@ -172,6 +176,11 @@ async fn current(
     let nodes = Api::namespaced(ctx.client.clone(), &woken.namespace().unwrap_or_default());
     let node = copy.read(&nodes, &woken.name_any(), reads).await?;
     Ok(node.filter(|node| node.metadata.uid == woken.metadata.uid))
+}
+
+/// It is not declared lost, and EC2 reports no impaired check.
+fn is_healthy(status: &NodeStatus, instances: &InstanceView) -> bool {
+    status.fence.is_none() && instances.unhealthy.is_empty()
 }
 
 /// Its kubelet is Ready, and nothing deletes or cordons it.

@@ -1,5 +1,7 @@
 //! Reads what the API server shows on a machine: its pods, its CSI driver and its attachments. Only reads.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
 use kube::api::{Api, ListParams};
@@ -16,6 +18,7 @@ use crate::controller::pass::context::Context;
 pub(super) struct OnMachine {
     pub driver_registered: bool,
     pub pods: Vec<Pod>,
+    pub listed_again_in: Option<Duration>,
     pub attachments: Vec<String>,
 }
 
@@ -32,18 +35,17 @@ pub(super) async fn on_machine(
     let driver_registered = driver_is_registered(&name, reads, ctx).await?;
     let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
     if !is_leaving {
-        let pods = if let Some(pods) = ctx.pods.get(&name).filter(|_| reads == Reads::Cached) {
-            pods
-        } else {
-            let pods = pods_on(&ctx.client, &params.match_any()).await?;
-            ctx.pods.put(&name, Some(pods.clone()));
-            pods
-        };
-        return Ok(OnMachine { driver_registered, pods, attachments: Vec::new() });
+        if let Some(pods) = ctx.pods.get(&name).filter(|_| reads == Reads::Cached) {
+            let listed_again_in = Some(ctx.pods.left(&name));
+            return Ok(OnMachine { driver_registered, pods, listed_again_in, attachments: Vec::new() });
+        }
+        let pods = pods_on(&ctx.client, &params.match_any()).await?;
+        ctx.pods.put(&name, Some(pods.clone()));
+        return Ok(OnMachine { driver_registered, pods, ..OnMachine::default() });
     }
     let pods = pods_on(&ctx.client, &params).await?;
     let attachments = attachments_to(ctx, &name, volume).await?;
-    Ok(OnMachine { driver_registered, pods, attachments })
+    Ok(OnMachine { driver_registered, pods, listed_again_in: None, attachments })
 }
 
 async fn driver_is_registered(core_node: &str, reads: Reads, ctx: &Context) -> Result<bool, kube::Error> {

@@ -137,6 +137,7 @@ fn world() -> Observed {
         other_core_nodes: Vec::new(),
         driver_registered: false,
         pods: Vec::new(),
+        listed_again_in: None,
         attachments: Vec::new(),
         data_volumes: vec![VolumeId("vol-data".to_owned()), VolumeId("vol-2".to_owned())],
         cluster_id: "cluster".to_owned(),

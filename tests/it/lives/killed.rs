@@ -280,7 +280,7 @@ impl House {
         matches!(self.server.objects("persistentvolumes").as_slice(), [one] if one["status"]["phase"] == "Released")
     }
 
-    fn passwords(&self) -> Vec<Value> {
+    pub fn passwords(&self) -> Vec<Value> {
         self.server.objects("secrets").iter().map(|it| it["data"].clone()).collect()
     }
 }
