@@ -8,11 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures::channel::mpsc::{UnboundedSender, unbounded};
 use futures::{Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::ListParams;
 use kube::runtime::WatchStreamExt;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::reflector::store::{Store, Writer};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Resource, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
@@ -195,6 +197,26 @@ where
             None if reads == Reads::Cached && last.is_none() && self.is_whole() => Ok(None),
             Some(_) | None => self.asked(api, name).await,
         }
+    }
+
+    /// The object that was woken, read like this; `None` when it is gone, or is another of its name.
+    pub async fn woken(&self, woken: &K, client: &Client, reads: Reads) -> Result<Option<K>, kube::Error>
+    where
+        K: Resource<Scope = NamespaceResourceScope>,
+    {
+        let api = Api::namespaced(client.clone(), &woken.namespace().unwrap_or_default());
+        let object = self.read(&api, &woken.name_any(), reads).await?;
+        Ok(object.filter(|object| object.meta().uid == woken.meta().uid))
+    }
+
+    /// The names of those that are so and are left: what the copy still has is believed; that there is none,
+    /// the API server says.
+    pub async fn left(&self, api: &Api<K>, is_so: impl Fn(&K) -> bool) -> Result<Vec<String>, kube::Error> {
+        if let Some(names) = self.names(&is_so).filter(|names| !names.is_empty()) {
+            return Ok(names);
+        }
+        let all = api.list(&ListParams::default()).await?;
+        Ok(all.items.iter().filter(|object| is_so(object)).map(ResourceExt::name_any).collect())
     }
 
     async fn asked(&self, api: &Api<K>, name: &str) -> Result<Option<K>, kube::Error> {

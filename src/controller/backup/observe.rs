@@ -14,7 +14,7 @@ use crate::api::names::{Names, VolumeNames};
 use crate::api::{Backup, BackupStatus, Database, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
-use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Snapshot};
 use crate::cluster::{if_served, teardown};
 use crate::controller::database::pod;
@@ -172,9 +172,7 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
 
 /// Reads the snapshot by its id, unless the rate limit does not allow the call.
 pub async fn by_id(backup: &Backup, id: &SnapshotId, ctx: &Context) -> Result<ById, CloudError> {
-    let (namespace, object) = (backup.namespace().unwrap_or_default(), backup.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Existing };
-    if ctx.limits.try_take(Call::DescribeSnapshots, &caller, ctx.clock.now()).is_err() {
+    if ctx.try_take(Call::DescribeSnapshots, backup, Priority::Existing).is_err() {
         return Ok(ById::NotRead);
     }
     Ok(ctx.cloud.describe_snapshot(id).await?.map_or(ById::NotShown, |_| ById::Shown))

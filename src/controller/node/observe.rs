@@ -15,7 +15,7 @@ use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, name
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Instance, InstanceQuery, InstanceState};
 use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{self, Ownership};
@@ -111,7 +111,7 @@ pub async fn observe(
     reads: Reads,
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
-    let Some(node) = current(node, &copies.nodes, reads, ctx).await? else { return Ok(None) };
+    let Some(node) = copies.nodes.woken(node, &ctx.client, reads).await? else { return Ok(None) };
     let uid = node.uid().unwrap_or_default();
     let class = cluster::node_class(&ctx.node_classes, &ctx.client, &node.spec.node_class_name).await?;
     let status = node.status.clone().unwrap_or_default();
@@ -166,18 +166,6 @@ pub async fn observe(
     }))
 }
 
-/// The Node; `None` when it is gone, or is another of its name.
-async fn current(
-    woken: &Node,
-    copy: &Mirror<Node>,
-    reads: Reads,
-    ctx: &Context,
-) -> Result<Option<Node>, kube::Error> {
-    let nodes = Api::namespaced(ctx.client.clone(), &woken.namespace().unwrap_or_default());
-    let node = copy.read(&nodes, &woken.name_any(), reads).await?;
-    Ok(node.filter(|node| node.metadata.uid == woken.metadata.uid))
-}
-
 /// It is not declared lost, and EC2 reports no impaired check.
 fn is_healthy(status: &NodeStatus, instances: &InstanceView) -> bool {
     status.fence.is_none() && instances.unhealthy.is_empty()
@@ -202,9 +190,7 @@ pub async fn shown_by_id(
     priority: Priority,
     ctx: &Context,
 ) -> Result<Option<Vec<Instance>>, CloudError> {
-    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority };
-    if ctx.limits.try_take(Call::DescribeInstances, &caller, ctx.clock.now()).is_err() {
+    if ctx.try_take(Call::DescribeInstances, node, priority).is_err() {
         return Ok(None);
     }
     ctx.cloud.describe_instances(&InstanceQuery::Among(vec![id.clone()])).await.map(Some)

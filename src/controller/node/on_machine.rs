@@ -60,8 +60,8 @@ async fn pods_on(client: &Client, params: &ListParams) -> Result<Vec<Pod>, kube:
     Ok(pods.items.into_iter().filter(|pod| !pods::is_of_the_machine(pod)).collect())
 }
 
-/// What the copy still has is believed; that there is none, the API server says. A volume of others, which a
-/// foreign pod brought along, is detached by its driver or with the machine's end: nothing waits for it.
+/// A volume of others, which a foreign pod brought along, is detached by its driver or with the machine's
+/// end: nothing waits for it.
 async fn attachments_to(
     ctx: &Context,
     core_node: &str,
@@ -75,9 +75,5 @@ async fn attachments_to(
         let name = attachment.spec.source.persistent_volume_name.as_deref();
         attachment.spec.node_name == core_node && name.is_some_and(is_ours)
     };
-    if let Some(names) = ctx.attachments.names(is_to).filter(|names| !names.is_empty()) {
-        return Ok(names);
-    }
-    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
-    Ok(attachments.items.iter().filter(|attachment| is_to(attachment)).map(ResourceExt::name_any).collect())
+    ctx.attachments.left(&Api::all(ctx.client.clone()), is_to).await
 }

@@ -8,7 +8,6 @@ use kube::ResourceExt;
 use super::observe::Observed;
 use crate::api::keys::NODE_UID_TAG;
 use crate::cloud::call::Call;
-use crate::cloud::turns::Caller;
 use crate::cloud::{Class, CloudError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::pass::call_blocked::call_blocked;
@@ -51,10 +50,7 @@ async fn permitted<T>(
     observed: &Observed,
     ctx: &Context,
 ) -> Answer<T> {
-    let node = &observed.node;
-    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority: observed.priority };
-    if ctx.limits.try_take(call, &caller, ctx.clock.now()).is_err() {
+    if ctx.try_take(call, &observed.node, observed.priority).is_err() {
         return Ok(None);
     }
     match answer.await {

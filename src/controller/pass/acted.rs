@@ -11,7 +11,7 @@ use crate::api::Reason;
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::limits::Wait;
-use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::turns::Priority;
 use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
 use crate::controller::messages;
@@ -55,13 +55,8 @@ impl<K> Acted<K> {
             self.error = Some(over.into());
             return false;
         }
-        let meta = self.object.meta();
-        let (namespace, object) = (meta.namespace.as_deref(), meta.uid.as_deref());
-        let caller =
-            Caller { namespace: namespace.unwrap_or_default(), object: object.unwrap_or_default(), priority };
         self.call_blocked = ctx
-            .limits
-            .try_take(call, &caller, ctx.clock.now())
+            .try_take(call, &self.object, priority)
             .err()
             .map(|Wait { until }| CallBlocked::RateLimited { until });
         self.call_blocked.is_none()

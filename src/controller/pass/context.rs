@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, Pod, Secret};
 use k8s_openapi::api::storage::v1::{CSINode, VolumeAttachment};
-use kube::Client;
+use kube::{Client, Resource};
 
 use super::pulse::Pulse;
 use super::retry::Retry;
@@ -13,9 +13,11 @@ use super::settling::Settling;
 use crate::api::NodeClass;
 use crate::clock::Clock;
 use crate::cloud::Cloud;
+use crate::cloud::call::Call;
 use crate::cloud::inventory::Inventory;
-use crate::cloud::limits::Limits;
+use crate::cloud::limits::{Limits, Wait};
 use crate::cloud::offerings::Offerings;
+use crate::cloud::turns::{Caller, Priority};
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
 use crate::cluster::recent::Recent;
@@ -95,4 +97,15 @@ pub struct Context {
     pub pulse: Pulse,
     /// Counters.
     pub metrics: Arc<Metrics>,
+}
+
+impl Context {
+    /// Takes what EC2's rate limits allow for a call about this object, or says how long it waits for that.
+    pub fn try_take<K: Resource>(&self, call: Call, object: &K, priority: Priority) -> Result<(), Wait> {
+        let meta = object.meta();
+        let (namespace, object) = (meta.namespace.as_deref(), meta.uid.as_deref());
+        let caller =
+            Caller { namespace: namespace.unwrap_or_default(), object: object.unwrap_or_default(), priority };
+        self.limits.try_take(call, &caller, self.clock.now())
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment};
-use kube::api::{Api, ListParams};
+use kube::api::Api;
 use kube::{CustomResourceExt, ResourceExt};
 
 use super::{build, expansion};
@@ -15,9 +15,9 @@ use crate::api::{Database, NodeClass, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
-use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
-use crate::cluster::mirror::{Mirror, Reads};
+use crate::cluster::mirror::Reads;
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, controller_of, if_served, persistent_volume, teardown};
 use crate::controller::copies::Copies;
@@ -111,7 +111,7 @@ pub async fn observe(
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
     let namespace = volume.namespace().unwrap_or_default();
-    let Some(volume) = current(volume, &copies.volumes, reads, ctx).await? else { return Ok(None) };
+    let Some(volume) = copies.volumes.woken(volume, &ctx.client, reads).await? else { return Ok(None) };
     let uid = volume.uid().unwrap_or_default();
     let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
     let (mut attachments, mut is_torn_down, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
@@ -163,18 +163,6 @@ pub async fn observe(
     }))
 }
 
-/// The Volume; `None` when it is gone, or is another of its name.
-async fn current(
-    woken: &Volume,
-    copy: &Mirror<Volume>,
-    reads: Reads,
-    ctx: &Context,
-) -> Result<Option<Volume>, kube::Error> {
-    let volumes = Api::namespaced(ctx.client.clone(), &woken.namespace().unwrap_or_default());
-    let volume = copy.read(&volumes, &woken.name_any(), reads).await?;
-    Ok(volume.filter(|volume| volume.metadata.uid == woken.metadata.uid))
-}
-
 /// This process' sends of the current attempt.
 fn sent(volume: &Volume, ctx: &Context) -> Option<Sent> {
     let creation = volume.status.as_ref()?.creation.as_ref()?;
@@ -192,9 +180,7 @@ fn issued(volume: &Volume, ctx: &Context) -> BTreeMap<Call, IssuedRequest> {
 
 /// Reads one EBS volume by its id, unless the rate limit does not allow the call.
 pub async fn by_id(volume: &Volume, id: &VolumeId, ctx: &Context) -> Result<ById, CloudError> {
-    let (namespace, object) = (volume.namespace().unwrap_or_default(), volume.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Existing };
-    if ctx.limits.try_take(Call::DescribeVolumes, &caller, ctx.clock.now()).is_err() {
+    if ctx.try_take(Call::DescribeVolumes, volume, Priority::Existing).is_err() {
         return Ok(ById::NotRead);
     }
     let shown = ctx.cloud.describe_volumes(&VolumeQuery::Ids(vec![id.clone()])).await?;
@@ -222,14 +208,9 @@ async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Opt
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 
-/// What the copy still has is believed; that there is none, the API server says.
 async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {
     let is_of = |attachment: &VolumeAttachment| {
         attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume)
     };
-    if let Some(names) = ctx.attachments.names(is_of).filter(|names| !names.is_empty()) {
-        return Ok(names);
-    }
-    let attachments = Api::<VolumeAttachment>::all(ctx.client.clone()).list(&ListParams::default()).await?;
-    Ok(attachments.items.iter().filter(|attachment| is_of(attachment)).map(ResourceExt::name_any).collect())
+    ctx.attachments.left(&Api::all(ctx.client.clone()), is_of).await
 }

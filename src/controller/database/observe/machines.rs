@@ -61,9 +61,7 @@ async fn read(
         if nodes.iter().any(|node| node.name_any() == name) {
             continue;
         }
-        let read = api.get_opt(&name).await?;
-        copy.unseen().read(Some(&names.namespace), &name, read.as_ref());
-        match child(read, database) {
+        match child(copy.read(&api, &name, Reads::Live).await?, database) {
             Child::Absent => {}
             Child::Ours(node) => nodes.push(*node),
             Child::Foreign => taken = taken.or(Some(name)),

@@ -196,7 +196,7 @@ pub async fn observe(
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
     let namespace = database.namespace().unwrap_or_default();
-    let Some(database) = current(database, &namespace, copies, ctx).await? else { return Ok(None) };
+    let Some(database) = current(database, copies, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
@@ -251,17 +251,10 @@ pub async fn observe(
 
 /// The Database as this process' last write left it, or newer; `None` when it is gone, or is another of its
 /// name. One that is being deleted is read from the API server.
-async fn current(
-    woken: &Database,
-    namespace: &str,
-    copies: &Copies,
-    ctx: &Context,
-) -> Result<Option<Database>, kube::Error> {
-    let databases = Api::namespaced(ctx.client.clone(), namespace);
+async fn current(woken: &Database, copies: &Copies, ctx: &Context) -> Result<Option<Database>, kube::Error> {
     let is_deleted = woken.metadata.deletion_timestamp.is_some();
     let reads = if is_deleted { Reads::Live } else { Reads::Cached };
-    let database = copies.databases.read(&databases, &woken.name_any(), reads).await?;
-    Ok(database.filter(|database| database.metadata.uid == woken.metadata.uid))
+    copies.databases.woken(woken, &ctx.client, reads).await
 }
 
 /// A Secret of this Database, if it is to be read.

@@ -117,9 +117,10 @@ async fn found(
     let of_this_name =
         |record: &Retained| record.namespace == names.namespace && record.database == names.database;
     let picked = |record: &PersistentVolume| retention::read(record).filter(of_this_name);
-    let copied = ctx.persistent_volumes.picked(picked).filter(|_| reads == Reads::Cached);
-    if copied.is_some() {
-        return Ok(copied);
+    if reads == Reads::Cached
+        && let Some(copied) = ctx.persistent_volumes.picked(picked)
+    {
+        return Ok(Some(copied));
     }
     let selector = format!("{}=true,{}={}", RETAINED_LABEL, DATABASE_NAME_LABEL, names.database);
     let records = Api::<PersistentVolume>::all(ctx.client.clone())

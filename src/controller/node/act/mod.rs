@@ -16,7 +16,7 @@ use crate::api::node::{Fence, NodeCreation};
 use crate::api::{EventReason, InstanceId, Node, NodeStatus};
 use crate::cloud::call::Call;
 use crate::cloud::identity::Kind;
-use crate::cloud::turns::{Caller, Priority};
+use crate::cloud::turns::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{delete, finalizer, status};
 use crate::controller::call_blocked::CallBlocked;
@@ -314,9 +314,7 @@ async fn stop(
 }
 
 async fn log_console(id: &InstanceId, node: &Node, ctx: &Context) {
-    let (namespace, object) = (node.namespace().unwrap_or_default(), node.uid().unwrap_or_default());
-    let caller = Caller { namespace: &namespace, object: &object, priority: Priority::Create };
-    if ctx.limits.try_take(Call::GetConsoleOutput, &caller, ctx.clock.now()).is_err() {
+    if ctx.try_take(Call::GetConsoleOutput, node, Priority::Create).is_err() {
         return;
     }
     match ctx.cloud.console_output(id).await {

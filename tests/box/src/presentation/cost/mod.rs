@@ -19,7 +19,7 @@ use clap::Args;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::presentation::daemon::{self, Pace};
-use crate::presentation::demo::common::{BOX, Failure};
+use crate::presentation::demo::common::{BOX, Failure, write_report};
 use crate::presentation::demo::host::{self, Host};
 use crate::presentation::demo::setup::{box_up, with_demo_box};
 use bench::{Bench, SPEED};
@@ -64,7 +64,7 @@ impl Cost {
         let stages = self.stages(cache, &binary).await?;
         let results = Results { host, day, commit, what, load, stages };
         println!("\n{results}");
-        self.write(&results)
+        write_report(self.report.as_deref(), "the tables are in", results.markdown())
     }
 
     async fn stages(&self, cache: &Cache, binary: &Path) -> Result<Vec<Stage>, Failure> {
@@ -80,14 +80,6 @@ impl Cost {
         bench.tear_down().await?;
         println!("{}", daemon::down(cache, BOX).await?);
         Ok(vec![created, grown, restarted, idle, deleted])
-    }
-
-    fn write(&self, results: &Results) -> Result<(), Failure> {
-        let Some(path) = &self.report else { return Ok(()) };
-        std::fs::write(path, results.markdown())
-            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        println!("the tables are in {}", path.display());
-        Ok(())
     }
 }
 

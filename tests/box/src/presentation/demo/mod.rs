@@ -30,7 +30,7 @@ use crate::base::cache::Cache;
 use crate::machines::machine;
 use crate::presentation::daemon::{self, Pace, Record};
 use crate::writer::Dialect;
-use common::{BOX, Failure, SPEED};
+use common::{BOX, Failure, SPEED, write_report};
 use host::Host;
 use observer::{Calls, Observer};
 use operator::Operator;
@@ -136,9 +136,7 @@ impl Demo {
         } else {
             serde_json::to_vec_pretty(report)?
         };
-        std::fs::write(path, text).map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        println!("the report was written to {}", path.display());
-        Ok(())
+        write_report(Some(path), "the report was written to", text)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::account::node_kind::{NodeKind, Wanted};
 use crate::base::cache::Cache;
 use crate::machines::machine;
 use crate::presentation::daemon::{self, Pace};
-use crate::presentation::demo::common::{BOX, Failure};
+use crate::presentation::demo::common::{BOX, Failure, write_report};
 use crate::presentation::demo::host::{self, Host};
 use crate::presentation::demo::setup::{box_up, with_demo_box};
 use crate::writer::Dialect;
@@ -67,7 +67,7 @@ impl Measure {
             let pace_results = self.pace_results(cache, nodes, binary, pace).await?;
             println!("\n{pace_results}");
             results.paces.push(pace_results);
-            self.write(&results)?;
+            write_report(self.report.as_deref(), "the tables are in", results.markdown())?;
         }
         println!("no acknowledged row was lost");
         Ok(())
@@ -105,13 +105,5 @@ impl Measure {
         experiment.tear_down().await?;
         println!("{}", daemon::down(cache, BOX).await?);
         Ok(pace_results)
-    }
-
-    fn write(&self, results: &Results) -> Result<(), Failure> {
-        let Some(path) = &self.report else { return Ok(()) };
-        std::fs::write(path, results.markdown())
-            .map_err(|error| format!("failed to write {}: {error}", path.display()))?;
-        println!("the tables are in {}", path.display());
-        Ok(())
     }
 }
