@@ -15,6 +15,7 @@ use pretty_assertions::assert_eq;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::tap::{Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};

@@ -13,6 +13,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::adopter::{PERSON, adopt};
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{Options, TestEnv, run};
 
 /// How long the legacy database may take to run.

@@ -1,6 +1,5 @@
 //! Many databases that Freehold never made, adopted by one command and by each script of `examples/adoption`
-//! while the adopter and the operator are killed. Whatever is interrupted, nothing is launched, created,
-//! attached or detached, and every pod goes on.
+//! while both operator and adopter are killed: nothing is launched, made or moved, and every pod goes on.
 //!
 //! `FREEHOLD_ADOPT_DATABASES` is how many, `FREEHOLD_ADOPT_KILLS` how often something is killed, and
 //! `FREEHOLD_ADOPT_SEED` repeats the kills of an earlier run.
@@ -27,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::kit::adopter::{PERSON, environment};
 use crate::kit::aws;
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
 use crate::kit::process::binary;

@@ -9,46 +9,50 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// The records of the test environment's namespace, the newest last.
-async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
-    let all = Api::<PersistentVolume>::all(env.client.clone())
+async fn records(env: &impl Env) -> Vec<PersistentVolume> {
+    let all = Api::<PersistentVolume>::all(env.client())
         .list(&ListParams::default().labels("freehold.dev/retained=true"))
         .await;
     // A former record may still be on its way out.
     let of_env = |record: &PersistentVolume| {
         record.metadata.deletion_timestamp.is_none()
-            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", env.name))
+            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", env.namespace()))
     };
     let mut records: Vec<_> = all.unwrap().items.into_iter().filter(of_env).collect();
     records.sort_by_key(|record| record.annotations().get("freehold.dev/retained-at").cloned());
     records
 }
 
-async fn password(env: &TestEnv, name: &str) -> Vec<u8> {
+async fn password(env: &impl Env, name: &str) -> Vec<u8> {
     env.api::<Secret>().get(&format!("{name}-admin")).await.unwrap().data.unwrap()["password"].0.clone()
 }
 
-/// Makes `orders`, and deletes it with its volume kept; gives the record's name, the EBS volume and the
-/// password.
-async fn kept(env: &mut TestEnv) -> (String, String, Vec<u8>) {
+/// Makes `orders` and waits until it is ready; gives its password.
+async fn made(env: &impl Env) -> Vec<u8> {
     env.create("orders", &json!({})).await;
     env.ready("orders").await;
-    let password = password(env, "orders").await;
-    env.delete("orders").await;
-    env.gone("orders").await;
-    let record = until("the record being Released", || async {
+    password(env, "orders").await
+}
+
+/// The record of the volume of the database that was deleted, and the EBS volume.
+async fn kept(env: &impl Env) -> (String, String) {
+    let record = within(env.limit(), "the record being Released", || async {
         let record = records(env).await.pop().ok_or("none")?;
         let phase = record.status.as_ref().and_then(|status| status.phase.clone());
         seen((phase.as_deref() == Some("Released")).then(|| record.clone()), || format!("{phase:?}"))
     })
     .await;
     let volume = record.spec.as_ref().unwrap().csi.as_ref().unwrap().volume_handle.clone();
-    (record.name_any(), volume, password)
+    (record.name_any(), volume)
 }
 
 /// `freehold retained` with these arguments; gives what it printed, and whether it ended well.
@@ -70,7 +74,10 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         let kubeconfig = env.control_plane.kubeconfig().to_owned();
         let none = "namespace adopt has no retained volume";
         assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains(none));
-        let (record, volume, secret) = kept(&mut env).await;
+        let secret = made(&env).await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        let (record, volume) = kept(&env).await;
         let (is_well, list) = listed(&kubeconfig, &["-n", "adopt"]);
         for part in ["orders", "questdb 9.3.4", &volume, "100Gi", &record, "deletionPolicy Retain"] {
             assert!(is_well && list.contains(part), "{part}: {list}");
@@ -152,9 +159,9 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
 }
 
 /// The former record and its Secret are gone, and the disk's tags are those of its Volume.
-async fn is_taken_over(env: &TestEnv, record: &str) {
-    until("the former record and its Secret being gone", || async {
-        let left = Api::<PersistentVolume>::all(env.client.clone())
+async fn is_taken_over(env: &impl Env, record: &str) {
+    within(env.limit(), "the former record and its Secret being gone", || async {
+        let left = Api::<PersistentVolume>::all(env.client())
             .get_opt(record)
             .await
             .map_err(|error| error.to_string())?;
@@ -172,13 +179,16 @@ async fn is_taken_over(env: &TestEnv, record: &str) {
 
 #[test]
 fn of_two_databases_that_ask_for_one_volume_one_has_it_and_the_other_costs_nothing() {
-    run(async {
-        let mut env = TestEnv::start("adopt-twice").await;
-        let (record, volume, _) = kept(&mut env).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
+        made(&env).await;
+        env.delete("orders").await;
+        env.gone("orders").await;
+        let (record, volume) = kept(&env).await;
         let before = env.ec2().instances().len();
         let ask = json!({"storage": {"adoptRetained": record}});
         tokio::join!(env.create("one", &ask), env.create("two", &ask));
-        let (winner, loser) = until("one of them being refused", || async {
+        let (winner, loser) = within(CALM, "one of them being refused", || async {
             let mut refused = Vec::new();
             for name in ["one", "two"] {
                 let database = env.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
@@ -196,7 +206,7 @@ fn of_two_databases_that_ask_for_one_volume_one_has_it_and_the_other_costs_nothi
         assert_eq!(env.ec2().instances().len(), before + 1, "no machine for the other");
         is_taken_over(&env, &record).await;
         // It is the winner's for good: nothing is left to ask for.
-        let message = until("the condition of the other", || async {
+        let message = within(CALM, "the condition of the other", || async {
             let database = env.api::<Database>().get(loser).await.map_err(|error| error.to_string())?;
             let (_, reason, message) = database.condition("Stalled");
             seen((reason == "AdoptionRefused").then(|| message.clone()), || format!("{reason} {message}"))

@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::LIMIT;

@@ -9,6 +9,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};

@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::tap::{Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::each;

@@ -9,6 +9,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 use crate::legacy::{as_found, found, permit, pod_run, spec};

@@ -4,18 +4,21 @@ use freehold::api::Node;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, until, within};
+use crate::lives::life::CALM;
 
 /// A second disk for every machine of the class.
-async fn second_disk(env: &TestEnv) {
+async fn second_disk(env: &impl Env) {
     env.edit_class(&json!({"additionalVolumes": [{"deviceName": "/dev/xvdb", "size": 20}]})).await;
 }
 
 #[test]
 fn a_machine_with_two_disks_is_paused_resumed_moved_and_deleted_and_leaves_the_data_alone() {
-    run(async {
-        let mut env = TestEnv::start("disks-life").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         second_disk(&env).await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
@@ -31,7 +34,7 @@ fn a_machine_with_two_disks_is_paused_resumed_moved_and_deleted_and_leaves_the_d
         env.edit("orders", &json!({"running": true})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-        until("the database on another machine", || async {
+        within(CALM, "the database on another machine", || async {
             let live = env.live_instances();
             let is_moved = live.len() == 1 && live[0].instance_type == "m7i.large";
             let nodes = env.list::<Node>().await.len();

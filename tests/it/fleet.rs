@@ -10,6 +10,7 @@ use kube::{Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::permits::Share;
 use crate::kit::tap::{LAUNCHED, Point, Seen};

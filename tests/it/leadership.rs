@@ -9,6 +9,7 @@ use kube::{Api, Client, Config};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::process::Operator;
 use crate::kit::tap::{LAUNCHED, Point};
 use crate::kit::test_env::{Beside, Options, TestEnv, as_in_production, run};

@@ -21,6 +21,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{LIMIT, seen, until};
 

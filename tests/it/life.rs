@@ -17,6 +17,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 

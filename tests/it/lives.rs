@@ -2,19 +2,19 @@
 //! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
 
 mod backups;
-mod blow;
+pub mod blow;
 mod campaign;
 mod chaos;
 mod copies;
 mod cost;
 mod engines;
-mod house;
+pub mod house;
 mod killed;
 mod led;
 mod left;
-mod lies;
+pub mod lies;
 mod lies_of_ec2;
-mod life;
+pub mod life;
 mod named;
 mod operators;
 mod orphans;

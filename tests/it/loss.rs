@@ -7,24 +7,21 @@ mod several;
 
 use ec2sim::{Effect, Fault, InstanceState, Outside};
 use freehold::api::{Database, Node};
+use freehold_rig::Verb;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
-use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::rig_env::{RigEnv, UNLIMITED, run};
+use crate::kit::wait::{each, seen, within};
+use crate::world::OPERATOR;
 
 /// A taint of Kubernetes' for machines that are stopped for certain.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
-
-/// A grace of five seconds of the wall clock, and stages of a fence of twenty, so that a busy host does not
-/// go past one.
-fn repairing() -> Options {
-    Options::with([("loss-grace-period", 300), ("fence-step-timeout", 1200)])
-}
 
 /// What a test environment has while one database runs in it.
 struct Running {
@@ -35,7 +32,7 @@ struct Running {
 }
 
 /// Makes the database `name` and waits until it runs.
-async fn running(env: &TestEnv, name: &str) -> Running {
+async fn running(env: &impl Env, name: &str) -> Running {
     env.create(name, &json!({})).await;
     env.ready(name).await;
     let database = env.api::<Database>().get(name).await.unwrap();
@@ -47,7 +44,7 @@ async fn running(env: &TestEnv, name: &str) -> Running {
 }
 
 /// The data volumes at this machine.
-fn attached_to(env: &TestEnv, instance: &str) -> Vec<String> {
+fn attached_to(env: &impl Env, instance: &str) -> Vec<String> {
     let is_there = |volume: &ec2sim::VolumeView| {
         volume.attachment.as_ref().is_some_and(|held| held.instance_id == instance)
     };
@@ -55,13 +52,13 @@ fn attached_to(env: &TestEnv, instance: &str) -> Vec<String> {
 }
 
 /// Something happens to a machine behind our backs.
-fn happens(env: &TestEnv, what: Outside, instance: &str) {
+fn happens(env: &impl Env, what: Outside, instance: &str) {
     env.ec2().outside(&what.to(instance)).unwrap();
 }
 
 /// Waits until this very Node's condition has this status and reason; gives its message.
-async fn until_condition(env: &TestEnv, node: &Node, kind: &str, status: &str, reason: &str) -> String {
-    until(&format!("Node {} having {kind}={status} for {reason}", node.name_any()), || async {
+async fn until_condition(env: &impl Env, node: &Node, kind: &str, status: &str, reason: &str) -> String {
+    within(env.limit(), &format!("Node {} having {kind}={status} for {reason}", node.name_any()), || async {
         let now = env.api::<Node>().get_opt(&node.name_any()).await.map_err(|error| error.to_string())?;
         let Some(now) = now else { return Err("it is gone".to_owned()) };
         let condition = now.condition(kind);
@@ -73,9 +70,9 @@ async fn until_condition(env: &TestEnv, node: &Node, kind: &str, status: &str, r
 
 /// Holds a Node after our finalizer is gone, so that its last conditions can be read. The operator writes
 /// finalizers, too: of two at once one is refused, and looks again.
-async fn hold(env: &TestEnv, node: &Node, on: bool) {
+async fn hold(env: &impl Env, node: &Node, on: bool) {
     let nodes = env.api::<Node>();
-    until("the finalizers as the test wants them", || async {
+    within(env.limit(), "the finalizers as the test wants them", || async {
         let Some(now) = nodes.get_opt(&node.name_any()).await.map_err(|error| error.to_string())? else {
             return Ok(());
         };
@@ -94,9 +91,9 @@ async fn hold(env: &TestEnv, node: &Node, on: bool) {
 
 /// The end of each story of a loss: another machine serves with the same volume, the old one is over, and its
 /// Kubernetes node is gone.
-async fn serves_elsewhere(env: &TestEnv, name: &str, old: &Running) {
+async fn serves_elsewhere(env: &impl Env, name: &str, old: &Running) {
     hold(env, &old.node, false).await;
-    until("another machine serving", || async {
+    within(env.limit(), "another machine serving", || async {
         let live = env.live_instances();
         let is_other = live.len() == 1
             && live[0].id != old.instance
@@ -107,10 +104,10 @@ async fn serves_elsewhere(env: &TestEnv, name: &str, old: &Running) {
     })
     .await;
     env.ready(name).await;
-    until("the lost Node and its Kubernetes node being gone", || async {
+    within(env.limit(), "the lost Node and its Kubernetes node being gone", || async {
         let node =
             env.api::<Node>().get_opt(&old.node.name_any()).await.map_err(|error| error.to_string())?;
-        let core_node = Api::<CoreNode>::all(env.client.clone())
+        let core_node = Api::<CoreNode>::all(env.client())
             .get_opt(&old.core_node)
             .await
             .map_err(|error| error.to_string())?;
@@ -131,16 +128,6 @@ async fn serves_elsewhere(env: &TestEnv, name: &str, old: &Running) {
     assert_eq!(env.ec2().instance(&old.instance).map(|view| view.state), Some(InstanceState::Terminated));
 }
 
-/// The place in the test environment's tap of the first write with this in its path and body, and of the last
-/// call to EC2 before it.
-fn wrote(env: &TestEnv, method: &str, path: &str, body: &str) -> Option<u64> {
-    let seen = env.tap.seen();
-    let found = seen.iter().find(|seen| {
-        seen.method == method && seen.path.contains(path) && seen.body.contains(body) && seen.status < 300
-    });
-    found.map(|seen| seen.journal)
-}
-
 #[test]
 fn a_machine_that_ends_or_falls_ill_is_declared_lost_and_its_database_serves_elsewhere_with_the_same_volume()
 {
@@ -150,39 +137,43 @@ fn a_machine_that_ends_or_falls_ill_is_declared_lost_and_its_database_serves_els
         ("lost-impaired", (Outside::Impair, "InstanceImpaired", true)),
     ];
     let cases = cases.map(|(name, case)| (name.to_owned(), case)).to_vec();
-    run(each(cases, |name, (what, reason, is_fenced)| async move {
-        let env = TestEnv::start_with(&name, repairing()).await;
-        let old = running(&env, "orders").await;
-        hold(&env, &old.node, true).await;
-        happens(&env, what, &old.instance);
-        let message = until_condition(&env, &old.node, "Lost", "True", reason).await;
-        assert!(message.contains(&old.instance) && message.contains("since"), "{message}");
-        let message = until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
-        assert!(message.contains("nothing on it can write any more"), "{message}");
-        serves_elsewhere(&env, "orders", &old).await;
+    run(|| {
+        each(cases, |_, (what, reason, is_fenced)| async move {
+            let env = RigEnv::start().await;
+            let old = running(&env, "orders").await;
+            hold(&env, &old.node, true).await;
+            happens(&env, what, &old.instance);
+            let message = until_condition(&env, &old.node, "Lost", "True", reason).await;
+            assert!(message.contains(&old.instance) && message.contains("since"), "{message}");
+            let message = until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;
+            assert!(message.contains("nothing on it can write any more"), "{message}");
+            serves_elsewhere(&env, "orders", &old).await;
 
-        let stops = env
-            .calls_since(0)
-            .into_iter()
-            .filter(|entry| entry.action == "StopInstances")
-            .collect::<Vec<_>>();
-        assert_eq!(!stops.is_empty(), is_fenced, "{stops:?}");
-        let declared_lost = wrote(&env, "PATCH", "/nodes/", "\"fence\"").unwrap();
-        assert!(
-            stops.iter().all(|stop| stop.seq > declared_lost),
-            "the decision is written down before EC2 is asked"
-        );
-        let tainted = wrote(&env, "PATCH", &format!("/nodes/{}", old.core_node), OUT_OF_SERVICE).unwrap();
-        assert!(stops.iter().all(|stop| stop.seq <= tainted), "and the taint follows the proof");
-        assert!(wrote(&env, "DELETE", "/pods/orders-0", "\"gracePeriodSeconds\":0").unwrap() >= tainted);
-        env.close().await;
-    }));
+            let stops = env
+                .calls_since(0)
+                .into_iter()
+                .filter(|entry| entry.action == "StopInstances")
+                .collect::<Vec<_>>();
+            assert_eq!(!stops.is_empty(), is_fenced, "{stops:?}");
+            let declared_lost =
+                env.wrote(Verb::Patch, "nodes.freehold.dev", &old.node.name_any(), "\"fence\"").unwrap();
+            assert!(
+                stops.iter().all(|stop| stop.time > declared_lost),
+                "the decision is written down before EC2 is asked"
+            );
+            let tainted = env.wrote(Verb::Patch, "nodes", &old.core_node, OUT_OF_SERVICE).unwrap();
+            assert!(stops.iter().all(|stop| stop.time <= tainted), "and the taint follows the proof");
+            let deleted = env.wrote(Verb::Delete, "pods", "orders-0", "\"gracePeriodSeconds\":0");
+            assert!(deleted.unwrap() >= tainted);
+            env.close().await;
+        })
+    });
 }
 
 #[test]
 fn a_machine_whose_kubelet_stays_silent_while_it_runs_is_fenced_first() {
-    run(async {
-        let env = TestEnv::start_with("lost-silent", repairing()).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let old = running(&env, "orders").await;
         hold(&env, &old.node, true).await;
         // It hangs, and EC2 does not say so: all that the operator hears of it is that it runs.
@@ -205,8 +196,8 @@ fn a_machine_whose_kubelet_stays_silent_while_it_runs_is_fenced_first() {
 
 #[test]
 fn a_machine_that_is_well_again_within_the_grace_stays() {
-    run(async {
-        let env = TestEnv::start("lost-not").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let old = running(&env, "orders").await;
         happens(&env, Outside::Impair, &old.instance);
         let message = until_condition(&env, &old.node, "Lost", "False", "InstanceImpaired").await;
@@ -222,22 +213,16 @@ fn a_machine_that_is_well_again_within_the_grace_stays() {
 
 #[test]
 fn a_late_kubelet_has_ec2_asked_about_its_machine_long_before_a_sweep() {
-    run(async {
-        // The box' kubelets renew every 1.5 s; sweeps come every ten minutes of the wall clock.
-        let options = Options::with([
-            ("lease-poll-interval", 1),
-            ("lease-stale-after", 15),
-            ("instance-sync-interval", 36000),
-        ]);
-        let env = TestEnv::start_with("lost-late", options).await;
+    run(|| async {
+        // No list of all machines is due.
+        let flags = ["--instance-sync-interval", "36000"];
+        let env = RigEnv::start_with(&flags, UNLIMITED).await;
         let old = running(&env, "orders").await;
         hold(&env, &old.node, true).await;
-        let by_id = |env: &TestEnv| {
+        let by_id = |env: &RigEnv| {
             let reads = env.calls_since(0).into_iter().filter(|entry| entry.action == "DescribeInstances");
             reads.filter(|entry| entry.parameters.values().any(|value| value == "instance-id")).count()
         };
-        // None on a calm host; on a busy one a kubelet may be late without harm. What is asked at rest
-        // `fleet.rs` counts.
         let before = by_id(&env);
         happens(&env, Outside::Terminate, &old.instance);
         until_condition(&env, &old.node, "Fenced", "True", "AsExpected").await;

@@ -9,9 +9,12 @@ use kube::{Api, Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
-use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::test_env::{OPERATOR, TestEnv, run};
+use crate::kit::wait::{each, seen, within};
+use crate::lives::life::CALM;
 
 /// No capacity for this type, for the operator.
 fn no_capacity(instance_type: &str) -> Fault {
@@ -20,12 +23,12 @@ fn no_capacity(instance_type: &str) -> Fault {
 }
 
 /// Makes the database `orders` and waits until it runs; its machine and its disk.
-async fn running(env: &TestEnv) -> (String, String) {
+async fn running(env: &impl Env) -> (String, String) {
     running_as(env, &json!({})).await
 }
 
 /// The same with this spec.
-async fn running_as(env: &TestEnv, spec: &Value) -> (String, String) {
+async fn running_as(env: &impl Env, spec: &Value) -> (String, String) {
     env.create("orders", spec).await;
     env.ready("orders").await;
     (env.live_instances().remove(0).id, env.data_volumes().remove(0).id)
@@ -33,8 +36,8 @@ async fn running_as(env: &TestEnv, spec: &Value) -> (String, String) {
 
 /// Waits until the database runs on another machine of this type with the same disk, and the old machine is
 /// over.
-async fn moved(env: &TestEnv, from: &str, disk: &str, to: &str) -> Database {
-    until("the database on another machine", || async {
+async fn moved(env: &impl Env, from: &str, disk: &str, to: &str) -> Database {
+    within(env.limit(), "the database on another machine", || async {
         let live = env.live_instances();
         let holder = env.data_volumes().remove(0).attachment.map(|held| held.instance_id);
         let is_moved = live.len() == 1
@@ -48,7 +51,7 @@ async fn moved(env: &TestEnv, from: &str, disk: &str, to: &str) -> Database {
     .await;
     let database = env.ready("orders").await;
     assert_eq!(env.data_volumes().into_iter().map(|volume| volume.id).collect::<Vec<_>>(), [disk]);
-    until("the old machine being over, and the record of the replacement with it", || async {
+    within(env.limit(), "the old machine being over, and the record of the replacement with it", || async {
         let status =
             env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?.status.unwrap();
         let nodes = env.list::<Node>().await.len();
@@ -60,15 +63,14 @@ async fn moved(env: &TestEnv, from: &str, disk: &str, to: &str) -> Database {
     database
 }
 
-async fn pod_uid(env: &TestEnv) -> Option<String> {
+async fn pod_uid(env: &impl Env) -> Option<String> {
     env.api::<Pod>().get_opt("orders-0").await.unwrap().and_then(|pod| pod.uid())
 }
 
 #[test]
 fn a_type_that_leaves_the_list_is_replaced_and_the_old_machine_serves_until_the_new_one_is_proven() {
-    run(async {
-        let env =
-            TestEnv::start_with("type-change", Options::with([("unavailable-offering-ttl", 7200)])).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let (machine, disk) = running(&env).await;
         let pod = pod_uid(&env).await;
         env.ec2().add_fault(no_capacity("m7i.large"));
@@ -92,16 +94,15 @@ fn a_type_that_leaves_the_list_is_replaced_and_the_old_machine_serves_until_the_
 
 #[test]
 fn without_capacity_the_old_machine_serves_on_until_the_edit_is_taken_back() {
-    run(async {
-        let env =
-            TestEnv::start_with("type-nowhere", Options::with([("unavailable-offering-ttl", 7200)])).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let (machine, disk) = running(&env).await;
         let pod = pod_uid(&env).await;
         env.ec2().add_fault(no_capacity("m7i.large"));
         env.ec2().add_fault(no_capacity("c7i.large"));
         env.edit("orders", &json!({"instanceTypes": ["m7i.large", "c7i.large"]})).await;
         let zone = env.data_volumes().remove(0).zone;
-        until("the condition naming every refusal and the time of the next try", || async {
+        within(CALM, "the condition naming every refusal and the time of the next try", || async {
             let message = env
                 .api::<Database>()
                 .get("orders")
@@ -132,7 +133,7 @@ fn without_capacity_the_old_machine_serves_on_until_the_edit_is_taken_back() {
 
         env.edit("orders", &json!({"instanceTypes": ["r7i.large"]})).await;
         env.ready("orders").await;
-        until("one Node again", || async {
+        within(CALM, "one Node again", || async {
             seen((env.list::<Node>().await.len() == 1).then_some(()), || "two".to_owned())
         })
         .await;
@@ -183,7 +184,7 @@ fn a_drain_waits_until_another_machine_is_ready_and_ends_when_the_pod_leaves() {
         let core_nodes = Api::<CoreNode>::all(env.client.clone());
         let pod = env.api::<Pod>().get("orders-0").await.unwrap();
         core_nodes.cordon(&pod.spec.unwrap().node_name.unwrap()).await.unwrap();
-        let message = until("the message of what the cordon does", || async {
+        let message = within(env.limit(), "the message of what the cordon does", || async {
             let node = env.list::<Node>().await.remove(0);
             let needed = node.status.and_then(|status| status.replacement_needed);
             seen(needed.map(|needed| needed.message), || "nothing is needed yet".to_owned())
@@ -195,7 +196,7 @@ fn a_drain_waits_until_another_machine_is_ready_and_ends_when_the_pod_leaves() {
         assert!(refused.contains("disruption budget"), "{refused}");
         assert_eq!(pod_uid(&env).await, old, "it serves on while there is no other machine");
         env.ec2().clear_fault(&fault);
-        until("the drain being over", || async {
+        within(env.limit(), "the drain being over", || async {
             // On a slow host no eviction may fall into the moments in which the pod is stopped or Pending.
             let is_another = pod_uid(&env).await.is_some_and(|uid| Some(uid) != old);
             if is_another { Ok(()) } else { evicted(&drainer, &env).await }
@@ -211,44 +212,46 @@ fn a_drain_waits_until_another_machine_is_ready_and_ends_when_the_pod_leaves() {
 fn a_pause_is_reached_from_every_phase_and_the_disk_is_the_same_after_it() {
     let phases = ["launching", "replacing", "lost", "node-deleted"];
     let cases = phases.map(|phase| (format!("pause-{phase}"), phase)).to_vec();
-    run(each(cases, |name, phase| async move {
-        let env = TestEnv::start(&name).await;
-        let mut disk = None;
-        if phase == "launching" {
-            let fault = env.ec2().add_fault(Fault {
-                caller: Some(OPERATOR.to_owned()),
-                ..Fault::always(Effect::CapacityOut { instance_type: None, zone: None })
-            });
-            env.create("orders", &json!({})).await;
-            env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
-            env.edit("orders", &json!({"running": false})).await;
-            env.until_condition("orders", "Ready", "False", "Paused").await;
-            env.ec2().clear_fault(&fault);
-        } else {
-            let (machine, id) = running(&env).await;
-            disk = Some(id);
-            match phase {
-                "replacing" => {
-                    env.ec2().add_fault(no_capacity("m7i.large"));
-                    env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-                    env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
-                    env.ec2().clear_faults();
+    rig_env::run(|| {
+        each(cases, |_, phase| async move {
+            let env = RigEnv::start().await;
+            let mut disk = None;
+            if phase == "launching" {
+                let fault = env.ec2().add_fault(Fault {
+                    caller: Some(OPERATOR.to_owned()),
+                    ..Fault::always(Effect::CapacityOut { instance_type: None, zone: None })
+                });
+                env.create("orders", &json!({})).await;
+                env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
+                env.edit("orders", &json!({"running": false})).await;
+                env.until_condition("orders", "Ready", "False", "Paused").await;
+                env.ec2().clear_fault(&fault);
+            } else {
+                let (machine, id) = running(&env).await;
+                disk = Some(id);
+                match phase {
+                    "replacing" => {
+                        env.ec2().add_fault(no_capacity("m7i.large"));
+                        env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
+                        env.until_condition("orders", "Ready", "False", "InsufficientCapacity").await;
+                        env.ec2().clear_faults();
+                    }
+                    "lost" => env.ec2().outside(&ec2sim::Outside::Terminate.to(&machine)).unwrap(),
+                    _ => {
+                        let node = env.list::<Node>().await.remove(0).name_any();
+                        env.api::<Node>().delete(&node, &kube::api::DeleteParams::default()).await.unwrap();
+                    }
                 }
-                "lost" => env.ec2().outside(&ec2sim::Outside::Terminate.to(&machine)).unwrap(),
-                _ => {
-                    let node = env.list::<Node>().await.remove(0).name_any();
-                    env.api::<Node>().delete(&node, &kube::api::DeleteParams::default()).await.unwrap();
-                }
+                env.edit("orders", &json!({"running": false})).await;
+                env.until_condition("orders", "Ready", "False", "Paused").await;
             }
-            env.edit("orders", &json!({"running": false})).await;
-            env.until_condition("orders", "Ready", "False", "Paused").await;
-        }
-        assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
-        env.edit("orders", &json!({"running": true})).await;
-        env.ready("orders").await;
-        let disks: Vec<String> = env.data_volumes().into_iter().map(|volume| volume.id).collect();
-        assert_eq!((env.live_instances().len(), disks.len()), (1, 1));
-        assert!(disk.is_none_or(|disk| disks == [disk]), "the volume keeps its identity");
-        env.close().await;
-    }));
+            assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
+            env.edit("orders", &json!({"running": true})).await;
+            env.ready("orders").await;
+            let disks: Vec<String> = env.data_volumes().into_iter().map(|volume| volume.id).collect();
+            assert_eq!((env.live_instances().len(), disks.len()), (1, 1));
+            assert!(disk.is_none_or(|disk| disks == [disk]), "the volume keeps its identity");
+            env.close().await;
+        })
+    });
 }

@@ -1,4 +1,4 @@
-//! A NodeClass on a real API server: what it names and is not there shows in its status and launches nothing,
+//! A NodeClass: what it names and is not there shows in its status and launches nothing,
 //! and a class in use is not deleted.
 
 use ec2sim::{Effect, Fault};
@@ -9,16 +9,16 @@ use kube::api::DeleteParams;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
-
-const NAME: &str = "classes";
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// Waits until the status of the class' newest generation has this reason for `Ready`; gives the message.
-async fn until_reason(env: &TestEnv, reason: &str) -> (NodeClassStatus, String) {
-    until(&format!("the NodeClass being {reason}"), || async {
-        let class = Api::<NodeClass>::all(env.client.clone()).get(&env.name).await;
+async fn until_reason(env: &RigEnv, reason: &str) -> (NodeClassStatus, String) {
+    within(CALM, &format!("the NodeClass being {reason}"), || async {
+        let class = Api::<NodeClass>::all(env.client()).get(env.class()).await;
         let class = class.map_err(|error| error.to_string())?;
         let ready = class.condition("Ready");
         let status = class.status.unwrap_or_default();
@@ -28,18 +28,15 @@ async fn until_reason(env: &TestEnv, reason: &str) -> (NodeClassStatus, String) 
     .await
 }
 
-fn launches(env: &TestEnv) -> usize {
+fn launches(env: &RigEnv) -> usize {
     env.calls_since(0).iter().filter(|entry| entry.action == "RunInstances" && !entry.dry_run).count()
 }
 
 #[test]
 fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() {
-    run(async {
-        // Its operator looks at the NodeClasses of the whole cluster.
-        let options = Options { watches_all: true, ..Options::default() };
-        let mut env = TestEnv::build_alone(NAME, options).await;
-        let image = env.site.world().images[0].id.clone();
-        env.start_operator();
+    run(|| async {
+        let env = RigEnv::start_of_all().await;
+        let image = env.ec2().world().images[0].id.clone();
 
         let (status, _) = until_reason(&env, "AsExpected").await;
         assert_eq!(status.launchable, Some(true));
@@ -64,20 +61,20 @@ fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() 
         env.ready("orders").await;
 
         // Of an image of another architecture, the types that do not run it are named.
-        let other = env.site.world().images[1].id.clone();
+        let other = env.ec2().world().images[1].id.clone();
         env.edit_class(&json!({"imageID": other, "instanceTypes": ["r7i.*", "r7g.*"]})).await;
         let (_, message) = until_reason(&env, "InstanceTypeUnusable").await;
         assert!(message.contains("arm64, and no instance type of r7i.*"), "{message}");
 
-        let classes = Api::<NodeClass>::all(env.client.clone());
-        classes.delete(NAME, &DeleteParams::default()).await.unwrap();
+        let classes = Api::<NodeClass>::all(env.client());
+        classes.delete(env.class(), &DeleteParams::default()).await.unwrap();
         let (_, message) = until_reason(&env, "InUse").await;
-        assert!(message.contains(&format!("Database {NAME}/orders")), "{message}");
+        assert!(message.contains("Database team-a/orders"), "{message}");
         env.ready("orders").await;
         env.delete("orders").await;
         env.gone("orders").await;
-        until("the NodeClass being gone", || async {
-            let left = classes.get_opt(NAME).await.map_err(|error| error.to_string())?;
+        within(CALM, "the NodeClass being gone", || async {
+            let left = classes.get_opt(env.class()).await.map_err(|error| error.to_string())?;
             seen(left.is_none().then_some(()), || format!("{:?}", left.map(|class| class.condition("Ready"))))
         })
         .await;
@@ -87,13 +84,11 @@ fn a_class_that_names_what_is_not_there_launches_nothing_and_one_in_use_stays() 
 
 #[test]
 fn a_class_whose_launch_ec2_would_refuse_says_so_before_one_is_needed_and_of_a_key_after_the_first() {
-    run(async {
-        let options = Options { watches_all: true, ..Options::default() };
-        let mut env = TestEnv::build_alone("launches", options).await;
+    run(|| async {
+        let env = RigEnv::start_of_all().await;
         // A pattern without a family names no type to ask for.
         env.edit_class(&json!({"instanceProfile": "nobody", "instanceTypes": ["r7i.*", "r6i.*", "m7i.*"]}))
             .await;
-        env.start_operator();
 
         // The profile is refused by a dry run alone, and nothing is kept from being launched.
         let (status, message) = until_reason(&env, "InstanceProfileUnusable").await;
@@ -103,11 +98,17 @@ fn a_class_whose_launch_ec2_would_refuse_says_so_before_one_is_needed_and_of_a_k
             status.dry_run.and_then(|dry_run| dry_run.refusal).expect("the refusal is in the status");
         assert_eq!(refusal.code, "InvalidParameterValue");
         env.edit_class(&json!({"instanceProfile": "nodes"})).await;
-        let (status, _) = until_reason(&env, "AsExpected").await;
-        assert_eq!((status.dry_run, launches(&env)), (Some(DryRun::default()), 0));
+        within(CALM, "another dry run that EC2 accepts", || async {
+            let (status, _) = until_reason(&env, "AsExpected").await;
+            seen((status.dry_run == Some(DryRun::default())).then_some(()), || {
+                format!("{:?}", status.dry_run)
+            })
+        })
+        .await;
+        assert_eq!(launches(&env), 0);
 
         // A mistake in the user data is named before a machine fails to join by it.
-        let class = Api::<NodeClass>::all(env.client.clone()).get(&env.name).await.unwrap();
+        let class = Api::<NodeClass>::all(env.client()).get(env.class()).await.unwrap();
         let script = class.spec.user_data;
         env.edit_class(&json!({"userData": "[settings.kubernetes]\nmax-pods = 1\n"})).await;
         let (_, message) = until_reason(&env, "UserDataUnusable").await;

@@ -17,6 +17,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::adopter;
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{OPERATOR, TestEnv, run};
 use crate::kit::wait::{seen, until};
 use crate::legacy::{self, found, permit};

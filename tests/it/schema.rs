@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{each, seen, until};

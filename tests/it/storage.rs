@@ -7,62 +7,54 @@ use freehold::api::{Database, Volume};
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use tokio::time::sleep;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::outage;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// The ModifyVolume calls that EC2 carried out.
-fn modifications(env: &TestEnv) -> usize {
+fn modifications(env: &RigEnv) -> usize {
     env.mutations().get("ModifyVolume").copied().unwrap_or_default()
 }
 
 /// All ModifyVolume calls that the operator sent.
-fn sent(env: &TestEnv) -> usize {
+fn sent(env: &RigEnv) -> usize {
     env.calls_since(0).iter().filter(|entry| entry.action == "ModifyVolume").count()
 }
 
 /// Waits until EC2 shows the one data volume with these IOPS.
-async fn has_iops(env: &TestEnv, iops: u32) {
-    until(&format!("the volume having {iops} IOPS"), || async {
+async fn has_iops(env: &RigEnv, iops: u32) {
+    within(CALM, &format!("the volume having {iops} IOPS"), || async {
         let shape = env.data_volumes().remove(0).shape;
         seen((shape.iops == Some(iops)).then_some(()), || format!("{shape:?}"))
     })
     .await;
 }
 
-/// A modification that EC2 does not show yet is waited for half a minute of the wall clock, instead of a
-/// second.
-fn calm() -> Options {
-    Options::with([("modify-unconfirmed-timeout", 1800)])
-}
+/// How long EBS optimizes after a change, and more.
+const SETTLED: Duration = Duration::from_mins(15);
 
-/// EBS is through with the last change.
-fn settle(env: &TestEnv) {
-    env.ec2().advance(Duration::from_mins(15));
-}
+/// A day, and the last modification is no longer one of its last 24 hours.
+const NEXT_DAY: Duration = Duration::from_hours(25);
 
 #[test]
 fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
-    run(async {
-        // So long that the edits are sure to come before its end: the operator's own gathering lasts for 50
-        // ms of the wall clock here.
-        let optimizing = Duration::from_hours(2);
-        let delays = ec2sim::Delays { optimizing, ..ec2sim::Delays::realistic() };
-        let simulator = ec2sim::Options { delays, ..ec2sim::Options::default() };
-        let env = TestEnv::start_with("grow-paused", Options { simulator, ..calm() }).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;
-        until("the machine being gone", || async {
+        within(CALM, "the machine being gone", || async {
             let left = env.live_instances();
             seen(left.is_empty().then_some(()), || format!("{left:?}"))
         })
         .await;
         env.edit("orders", &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
-        until("the file system being awaited", || async {
+        within(CALM, "the file system being awaited", || async {
             let condition = env
                 .api::<Database>()
                 .get("orders")
@@ -92,14 +84,13 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
         // one more call.
         for iops in [7000, 8000, 9000] {
             env.edit("orders", &json!({"storage": {"iops": iops}})).await;
-            until("the Volume following the edit", || async {
+            within(CALM, "the Volume following the edit", || async {
                 let wanted = env.list::<Volume>().await.remove(0).spec.iops;
                 seen((wanted == Some(iops)).then_some(()), || format!("{wanted:?}"))
             })
             .await;
         }
         assert_eq!(sent(&env), 1, "EC2 is not asked for what it would refuse");
-        env.ec2().advance(optimizing);
         has_iops(&env, 9000).await;
         assert_eq!(modifications(&env), 2, "three edits, one call");
 
@@ -114,8 +105,8 @@ fn a_paused_database_grows_and_its_file_system_follows_when_it_is_resumed() {
 
 #[test]
 fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
-    run(async {
-        let mut env = TestEnv::start_with("budget", calm()).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"storage": {"iops": 3000}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"storage": {"iops": 4000}})).await;
@@ -126,16 +117,15 @@ fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
             env.edit("orders", &json!({"storage": {"iops": iops}})).await;
             has_iops(&env, iops).await;
         }
-        settle(&env);
+        sleep(SETTLED).await;
         env.edit("orders", &json!({"storage": {"size": "150Gi", "iops": 8000}})).await;
         let message = env.until_condition("orders", "VolumeReady", "False", "ModificationBudget").await;
         assert!(message.contains("is modified after 20"), "the next allowed time is named: {message}");
         assert_eq!((modifications(&env), sent(&env)), (4, 4), "EC2 was not asked for what it would refuse");
         assert_eq!(env.list::<Volume>().await[0].status.as_ref().unwrap().modifications.len(), 4);
 
-        env.kill_operator();
-        outage::pass(&env, Duration::from_hours(25)).await;
-        env.start_operator();
+        env.house.chaos.kill(NEXT_DAY);
+        sleep(NEXT_DAY).await;
         env.ready("orders").await;
         let shape = env.data_volumes().remove(0).shape;
         assert_eq!((shape.size, shape.iops), (150, Some(8000)));
@@ -146,20 +136,19 @@ fn a_change_waits_for_the_one_before_and_the_fifth_of_a_day_for_the_next_day() {
 
 #[test]
 fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
-    run(async {
-        let mut env = TestEnv::start_with("budget-shared", calm()).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"storage": {"iops": 3000}})).await;
         env.ready("orders").await;
         let id = env.data_volumes().remove(0).id;
         // Or it would change back what the person has changed.
-        env.kill_operator();
+        env.house.chaos.kill(4 * SETTLED);
         for iops in ["3100", "3000", "3100", "3000"] {
             env.ec2()
                 .call("a-person", &[("Action", "ModifyVolume"), ("VolumeId", id.as_str()), ("Iops", iops)])
                 .unwrap();
-            settle(&env);
+            sleep(SETTLED).await;
         }
-        env.start_operator();
         env.edit("orders", &json!({"storage": {"iops": 6000}})).await;
         let message = env.until_condition("orders", "VolumeReady", "False", "ModificationBudget").await;
         assert!(
@@ -172,16 +161,11 @@ fn ec2s_word_on_the_budget_is_obeyed_where_others_have_used_it() {
             [],
             "EC2 does not count what it refuses"
         );
-        let then = env.ec2().now() + Duration::from_mins(20);
-        until("time passing", || async {
-            seen((env.ec2().now() >= then).then_some(()), || env.ec2().now().to_string())
-        })
-        .await;
+        sleep(Duration::from_mins(20)).await;
         assert_eq!(sent(&env), 1, "no call is wasted");
 
-        env.kill_operator();
-        outage::pass(&env, Duration::from_hours(25)).await;
-        env.start_operator();
+        env.house.chaos.kill(NEXT_DAY);
+        sleep(NEXT_DAY).await;
         env.ready("orders").await;
         assert_eq!((modifications(&env), sent(&env)), (1, 2));
         env.close().await;

@@ -48,6 +48,7 @@ use pretty_assertions::StrComparison;
 use serde_json::json;
 
 use self::sheet::{DATABASE, Mark, Transcript, is_published, transcript};
+use crate::kit::env::Env as _;
 use crate::kit::is_set;
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};

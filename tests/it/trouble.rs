@@ -1,5 +1,5 @@
-//! Bad input and bad weather: a condition with its reason, calm, and everything right afterwards without a
-//! hand.
+//! Bad input, and an EC2 that refuses, answers in half or is away: a condition with its reason, few calls, and
+//! everything right afterwards without a hand.
 
 use std::time::Duration;
 
@@ -8,11 +8,15 @@ use freehold::api::Database;
 use kube::Api;
 use pretty_assertions::assert_eq;
 use serde_json::json;
+use tokio::time::sleep;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::tap::{LAUNCHED, Point};
-use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{each, seen, within};
+use crate::lives::blow::Blow;
+use crate::lives::life::CALM;
+use crate::world::OPERATOR;
 
 /// A fault on the operator's calls only: the box has its own.
 fn on(action: Option<&str>, effect: Effect) -> Fault {
@@ -24,27 +28,15 @@ fn refused(code: &str) -> Effect {
 }
 
 /// How many calls of this action the operator made, whatever became of them.
-fn calls(env: &TestEnv, action: &str) -> usize {
+fn calls(env: &RigEnv, action: &str) -> usize {
     env.calls_since(0).iter().filter(|entry| entry.action == action).count()
 }
 
 /// The rest of the story of a launch that EC2 refuses at first: one machine, one disk.
-async fn recovers(env: TestEnv) {
+async fn recovers(env: RigEnv) {
     env.ready("orders").await;
     assert_eq!((env.live_instances().len(), env.data_volumes().len()), (1, 1));
     env.close().await;
-}
-
-/// Lets virtual time pass and counts the calls meanwhile: never a wait for luck, since nothing is expected to
-/// happen.
-async fn calls_within(env: &TestEnv, action: &str, virtual_time: Duration) -> usize {
-    let (began, mark) = (env.ec2().now(), env.mark());
-    let ends = began + virtual_time;
-    until("virtual time passing", || async {
-        seen((env.ec2().now() >= ends).then_some(()), || env.ec2().now().to_string())
-    })
-    .await;
-    env.calls_since(mark).iter().filter(|entry| entry.action == action && entry.time < ends).count()
 }
 
 #[test]
@@ -58,35 +50,37 @@ fn a_node_class_that_ec2_refuses_stalls_the_database_until_it_is_mended() {
         ),
     ];
     let cases = cases.map(|(name, class, says)| (name.to_owned(), (class, says))).to_vec();
-    run(each(cases, |name, (wrong, says)| async move {
-        let env = TestEnv::start(&name).await;
-        let right = env.site.node_class(&name)["spec"].clone();
-        env.edit_class(&wrong).await;
-        env.create("orders", &json!({})).await;
-        let message = env.until_condition("orders", "Stalled", "True", "InvalidRequest").await;
-        assert!(message.contains(says) && message.contains(&format!("NodeClass {name}")), "{message}");
-        assert_eq!(env.until_condition("orders", "Ready", "False", "InvalidRequest").await, message);
-        assert_eq!(
-            calls_within(&env, "RunInstances", Duration::from_mins(5)).await,
-            0,
-            "the same is not asked again"
-        );
-        assert!(calls(&env, "RunInstances") <= 2, "one refusal is enough");
-        env.edit_class(&right).await;
-        recovers(env).await;
-    }));
+    run(|| {
+        each(cases, |_, (wrong, says)| async move {
+            let env = RigEnv::start().await;
+            let right = env.node_class("default")["spec"].clone();
+            env.edit_class(&wrong).await;
+            env.create("orders", &json!({})).await;
+            let message = env.until_condition("orders", "Stalled", "True", "InvalidRequest").await;
+            assert!(message.contains(says) && message.contains("NodeClass default"), "{message}");
+            assert_eq!(env.until_condition("orders", "Ready", "False", "InvalidRequest").await, message);
+            assert_eq!(
+                env.calls_within("RunInstances", Duration::from_mins(5)).await,
+                0,
+                "the same is not asked again"
+            );
+            assert!(calls(&env, "RunInstances") <= 2, "one refusal is enough");
+            env.edit_class(&right).await;
+            recovers(env).await;
+        })
+    });
 }
 
 #[test]
 fn a_missing_node_class_stalls_the_database_until_it_is_there() {
-    run(async {
-        let env = TestEnv::start("no-class").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"nodeClassName": "no-class-yet"})).await;
         let message = env.until_condition("orders", "Stalled", "True", "NodeClassNotFound").await;
         assert!(message.contains("NodeClass no-class-yet does not exist: create it"), "{message}");
         assert_eq!(calls(&env, "RunInstances"), 0);
-        let class = serde_json::from_value(env.site.node_class("no-class-yet")).unwrap();
-        Api::<freehold::api::NodeClass>::all(env.client.clone())
+        let class = serde_json::from_value(env.node_class("no-class-yet")).unwrap();
+        Api::<freehold::api::NodeClass>::all(env.client())
             .create(&kube::api::PostParams::default(), &class)
             .await
             .unwrap();
@@ -105,32 +99,34 @@ fn what_ec2_refuses_for_a_while_is_told_and_tried_again_calmly() {
         ("no-permission", (refused("UnauthorizedOperation"), "Forbidden", "UnauthorizedOperation", 4)),
     ];
     let cases = cases.map(|(name, case)| (name.to_owned(), case)).to_vec();
-    run(each(cases, |name, (effect, reason, says, most)| async move {
-        let env = TestEnv::start(&name).await;
-        let fault = env.ec2().add_fault(on(Some("RunInstances"), effect));
-        env.create("orders", &json!({})).await;
-        // Of several types that are refused the message names the last one.
-        let database = until("the condition with the refusal", || async {
-            let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
-            let ready = database.condition("Ready");
-            let is_told = ready.0 == "False" && ready.1 == reason && ready.2.contains(says);
-            seen(is_told.then_some(database), || format!("{ready:?}"))
+    run(|| {
+        each(cases, |_, (effect, reason, says, most)| async move {
+            let env = RigEnv::start().await;
+            let fault = env.ec2().add_fault(on(Some("RunInstances"), effect));
+            env.create("orders", &json!({})).await;
+            // Of several types that are refused the message names the last one.
+            let database = within(CALM, "the condition with the refusal", || async {
+                let database =
+                    env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+                let ready = database.condition("Ready");
+                let is_told = ready.0 == "False" && ready.1 == reason && ready.2.contains(says);
+                seen(is_told.then_some(database), || format!("{ready:?}"))
+            })
+            .await;
+            assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
+            let calls = env.calls_within("RunInstances", Duration::from_mins(10)).await;
+            assert!(calls <= most, "{calls} launches in ten minutes");
+            assert_eq!(env.ec2().instances().len(), 0);
+            env.ec2().clear_fault(&fault);
+            recovers(env).await;
         })
-        .await;
-        assert_eq!(database.condition("Stalled").0, "False", "it will pass by itself");
-        let calls = calls_within(&env, "RunInstances", Duration::from_mins(10)).await;
-        assert!(calls <= most, "{calls} launches in ten minutes");
-        assert_eq!(env.ec2().instances().len(), 0);
-        env.ec2().clear_fault(&fault);
-        recovers(env).await;
-    }));
+    });
 }
 
 #[test]
 fn a_launch_falls_back_over_types_and_zones_in_the_order_of_preference() {
-    run(async {
-        // Slowly, so that even on a busy host no pause ends and no type's turn comes twice.
-        let env = TestEnv::start_with("fallback", Options { scale: 10, ..Options::default() }).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let out = |instance_type: &str, zone: Option<&str>| {
             let effect = Effect::CapacityOut {
                 instance_type: Some(instance_type.to_owned()),
@@ -185,29 +181,31 @@ fn an_answer_that_is_lost_cut_or_unclear_is_followed_by_the_same_call_and_not_by
             cases.push((format!("{how}-{}", action.to_lowercase()), (action, effect)));
         }
     }
-    run(each(cases, |name, (action, effect)| async move {
-        let env = TestEnv::start(&name).await;
-        env.ec2().add_fault(on(Some(action), effect).nth(1));
-        env.create("orders", &json!({})).await;
-        env.ready("orders").await;
-        let sent = env.calls_since(0).into_iter().filter(|entry| entry.action == action);
-        let sent: std::collections::BTreeSet<_> =
-            sent.map(|entry| (entry.token, entry.params_hash)).collect();
-        assert_eq!(sent.len(), 1, "one token and one request, however often it was sent: {sent:?}");
-        assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (1, 1));
-        env.close().await;
-    }));
+    run(|| {
+        each(cases, |_, (action, effect)| async move {
+            let env = RigEnv::start().await;
+            env.ec2().add_fault(on(Some(action), effect).nth(1));
+            env.create("orders", &json!({})).await;
+            env.ready("orders").await;
+            let sent = env.calls_since(0).into_iter().filter(|entry| entry.action == action);
+            let sent: std::collections::BTreeSet<_> =
+                sent.map(|entry| (entry.token, entry.params_hash)).collect();
+            assert_eq!(sent.len(), 1, "one token and one request, however often it was sent: {sent:?}");
+            assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (1, 1));
+            env.close().await;
+        })
+    });
 }
 
 #[test]
 fn ec2_away_for_minutes_is_waited_out() {
-    run(async {
-        let env = TestEnv::start("ec2-away").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("first", &json!({})).await;
         env.ready("first").await;
         let away = env.ec2().add_fault(on(None, Effect::DropBefore));
         env.create("orders", &json!({})).await;
-        until("the new database saying what it waits for", || async {
+        within(CALM, "the new database saying what it waits for", || async {
             let database = env.api::<Database>().get("orders").await.unwrap();
             let (status, reason, message) = database.condition("NodeReady");
             seen((status == "False" && reason != "Pending" && !message.is_empty()).then_some(()), || {
@@ -216,7 +214,7 @@ fn ec2_away_for_minutes_is_waited_out() {
         })
         .await;
         let mutating = calls(&env, "TerminateInstances") + calls(&env, "DeleteVolume");
-        let launches = calls_within(&env, "RunInstances", Duration::from_mins(10)).await;
+        let launches = env.calls_within("RunInstances", Duration::from_mins(10)).await;
         assert!(launches <= 20, "{launches} sends of a launch in ten minutes without EC2");
         assert_eq!(
             mutating,
@@ -233,22 +231,20 @@ fn ec2_away_for_minutes_is_waited_out() {
 
 #[test]
 fn the_api_server_away_for_minutes_is_waited_out() {
-    run(async {
-        let env = TestEnv::start("api-away").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("first", &json!({})).await;
         env.ready("first").await;
         // In the middle of the second one's creation.
-        let reached = env.tap.stop_at(LAUNCHED, Point::After);
+        let away = Duration::from_mins(5);
+        env.house.chaos.strike_at("CreateVolume", Blow::CutOff, away);
         env.create("orders", &json!({})).await;
-        env.reaches(LAUNCHED, reached).await;
-        env.tap.refuse(true);
-        env.tap.thaw();
+        env.house.until("the operator is cut off", CALM, |it| it.chaos.struck_first().is_some()).await;
         let mark = env.mark();
-        calls_within(&env, "RunInstances", Duration::from_mins(5)).await;
-        let reads = |action: &str| action.starts_with("Describe");
-        let mutating = env.calls_since(mark).into_iter().filter(|entry| !reads(&entry.action)).count();
-        assert!(mutating <= 1, "{mutating} mutating calls of which nothing can be written down");
-        env.tap.refuse(false);
+        sleep(away).await;
+        let calls = env.calls_since(mark);
+        let mutating: Vec<_> = calls.iter().filter(|entry| !ec2sim::reads(&entry.action)).collect();
+        assert!(mutating.len() <= 1, "calls of which nothing can be written down: {mutating:?}");
         env.ready("orders").await;
         env.ready("first").await;
         assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (2, 2));

@@ -6,6 +6,7 @@ use freehold::api::Database;
 use serde_json::{Value, json};
 
 use crate::kit::adopter::environment;
+use crate::kit::env::Env as _;
 use crate::kit::process::binary;
 use crate::kit::test_env::{TestEnv, run};
 

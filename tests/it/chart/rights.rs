@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::rendered;
 use crate::kit::chart::{of_kind, template};
+use crate::kit::env::Env as _;
 use crate::kit::objects::{self, Told as _};
 use crate::kit::rights;
 use crate::kit::test_env::{self, Options, TestEnv, run};

@@ -10,6 +10,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::shipped;
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::process::OPERATOR;
 use crate::kit::statements;

@@ -1,6 +1,7 @@
 //! What must hold at the end of every scenario, whatever happened in it, judged by EC2's journal and by what
 //! went to the API server.
 
+use crate::kit::env::Env as _;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ec2sim::{Fate, InstanceState, JournalEntry};

@@ -4,15 +4,16 @@
 pub mod adopter;
 pub mod aws;
 pub mod chart;
+pub mod env;
 pub mod invariants;
 pub mod metrics;
 pub mod notes;
 pub mod objects;
-pub mod outage;
 pub mod permits;
 pub mod process;
 pub mod proxy;
 pub mod real;
+pub mod rig_env;
 pub mod rights;
 pub mod statements;
 pub mod tap;

@@ -87,7 +87,7 @@ async fn pass(State(way): State<Way>, request: Request) -> Response {
 async fn let_through(way: Way, request: Request) -> Response {
     let tap = &way.tap;
     let is_of_the_lease = request.uri().path().starts_with(LEASES);
-    if tap.is_cut() || tap.refuses() && !is_of_the_lease {
+    if tap.is_cut() {
         return away();
     }
     let (mut parts, body) = request.into_parts();
@@ -116,7 +116,7 @@ async fn let_through(way: Way, request: Request) -> Response {
     if is_watch {
         way.record(Asked { body: String::new(), ..asked }, None, head.status);
         let tap = Arc::clone(&way.tap);
-        let ended = Box::pin(async move { tap.refusal().await });
+        let ended = Box::pin(async move { tap.is_cut_off().await });
         return Response::from_parts(
             head,
             Body::from_stream(Body::new(answer).into_data_stream().take_until(ended)),

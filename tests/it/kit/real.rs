@@ -1,5 +1,6 @@
 //! Houses on real machines, one at a time, each with a control plane, an account and machines of its own.
 
+use crate::kit::env::Env as _;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

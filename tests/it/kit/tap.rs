@@ -1,5 +1,4 @@
-//! What a test sees of the operator's requests and does to them: counts, holds at one point, refuses for a
-//! while.
+//! What a test sees of the operator's requests and does to them: counts, holds at one point, cuts off.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -106,19 +105,13 @@ struct Inner {
 pub struct Tap {
     inner: Mutex<Inner>,
     frozen: watch::Sender<bool>,
-    refusing: watch::Sender<bool>,
     /// Not even the Lease gets through.
     cut: watch::Sender<bool>,
 }
 
 impl Default for Tap {
     fn default() -> Self {
-        Self {
-            inner: Mutex::default(),
-            frozen: watch::Sender::new(false),
-            refusing: watch::Sender::new(false),
-            cut: watch::Sender::new(false),
-        }
+        Self { inner: Mutex::default(), frozen: watch::Sender::new(false), cut: watch::Sender::new(false) }
     }
 }
 
@@ -150,30 +143,16 @@ impl Tap {
         self.frozen.send_replace(false);
     }
 
-    /// The API server is away (or back): requests are refused and watches end.
-    pub fn refuse(&self, on: bool) {
-        self.refusing.send_replace(on);
-    }
-
-    /// Whether everything is refused at the moment.
-    pub fn refuses(&self) -> bool {
-        *self.refusing.borrow()
-    }
-
-    /// Comes when everything is refused.
-    pub async fn refusal(&self) {
-        let (mut refusing, mut cut) = (self.refusing.subscribe(), self.cut.subscribe());
-        tokio::select! {
-            _ = refusing.wait_for(|on| *on) => {}
-            _ = cut.wait_for(|on| *on) => {}
-        }
-    }
-
     /// The network between the operator and all else is cut (or mended): nothing gets through, the renewals
     /// of its Lease neither, which pass by everything else that a test does to requests: an operator that
     /// loses its Lease ends, and here nothing starts another one.
     pub fn cut(&self, on: bool) {
         self.cut.send_replace(on);
+    }
+
+    /// Comes when the network is cut.
+    pub async fn is_cut_off(&self) {
+        let _ = self.cut.subscribe().wait_for(|on| *on).await;
     }
 
     /// Whether the network is cut at the moment.

@@ -1,5 +1,6 @@
 //! The checks of the kit are seen to fail: a rule that nothing can break is no rule.
 
+use crate::kit::env::Env as _;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt as _;

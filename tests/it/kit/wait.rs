@@ -3,16 +3,20 @@
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
+use tokio::time::{Instant, sleep};
 
 /// No single fact takes longer, even on a machine that compiles meanwhile, or whose host gives its processors
 /// to others for minutes.
 pub const LIMIT: Duration = Duration::from_secs(300);
 
-/// How often a fact is looked at.
+/// How often a fact is looked at in the beginning; later as often as the wait is long, divided by [`LOOKS`].
 const POLL: Duration = Duration::from_millis(100);
+
+/// In virtual time a wait can last for hours, and each look costs a request.
+const LOOKS: u32 = 50;
 
 /// Waits for a fact; fails with what was seen last when it does not come.
 pub async fn until<T, F>(what: &str, fact: impl FnMut() -> F) -> T
@@ -34,7 +38,7 @@ where
             Err(seen) => seen,
         };
         assert!(started.elapsed() < limit, "{what}: not within {} s; seen last: {seen}", limit.as_secs());
-        tokio::time::sleep(POLL).await;
+        sleep(POLL.max(started.elapsed() / LOOKS)).await;
     }
 }
 

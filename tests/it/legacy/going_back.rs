@@ -1,5 +1,6 @@
 //! An adopted database that does not start as its spec requests goes back to what it ran as before.
 
+use crate::kit::env::Env as _;
 use pretty_assertions::assert_eq;
 
 use super::*;

@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 
 use super::{Found, as_found, calls_that_matter, found, permit, pod_run, spec};
 use crate::kit::adopter::environment;
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::tap::{ANY_CHANGE, Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};

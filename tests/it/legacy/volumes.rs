@@ -1,5 +1,6 @@
 //! Volumes that no claim asked for: made by a person, or by Kubernetes' own plugin before the EBS CSI driver.
 
+use crate::kit::env::Env as _;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use pretty_assertions::assert_eq;

@@ -183,6 +183,11 @@ pub struct House {
 impl House {
     /// A house without an operator yet.
     pub async fn build(seed: u64, lies: Lies) -> Self {
+        Self::build_in(seed, lies, Limits { rate: None, ..Limits::default() }).await
+    }
+
+    /// The same in an account with these limits.
+    pub async fn build_in(seed: u64, lies: Lies, limits: Limits) -> Self {
         let start = Timestamp::from_second(START).unwrap();
         let clock = Arc::new(VirtualClock { began: Instant::now(), set_by: Mutex::default() });
         let server = Server::new(freehold_rig::Clock::of_tokio(start));
@@ -196,7 +201,7 @@ impl House {
             delays: Delays::realistic(),
             visibility: lies.visibility,
             past: PAST,
-            limits: Limits { rate: None, ..Limits::default() },
+            limits,
             ..Options::default()
         })
         .unwrap();
@@ -229,7 +234,8 @@ impl House {
     }
 
     /// Starts so many operators with these flags, of which one leads, and keeps starting each.
-    pub fn start_with(&mut self, operators: usize, flags: &'static [&'static str]) {
+    pub fn start_with(&mut self, operators: usize, flags: &[&str]) {
+        let flags: Arc<[String]> = flags.iter().copied().map(str::to_owned).collect();
         for number in 1..=operators {
             let host = Host {
                 number,
@@ -238,7 +244,7 @@ impl House {
                 chaos: self.chaos.clone(),
                 checkpoints: self.checkpoints.clone(),
                 clock: Arc::clone(&self.clock),
-                flags,
+                flags: Arc::clone(&flags),
             };
             self.players.push(tokio::spawn(host.run()));
         }
@@ -253,7 +259,7 @@ struct Host {
     chaos: Chaos,
     checkpoints: Checkpoints,
     clock: Arc<VirtualClock>,
-    flags: &'static [&'static str],
+    flags: Arc<[String]>,
 }
 
 impl Host {
@@ -273,13 +279,15 @@ impl Host {
         let name = self.chaos.begin(self.number);
         let identity = identity(self.number);
         let line = ["rig", "--cluster-id", "rig", "--leader-elect-identity", identity.as_str()];
-        let settings = Line::parse_from(line.iter().chain(self.flags)).settings;
+        let settings =
+            Line::parse_from(line.into_iter().chain(self.flags.iter().map(String::as_str))).settings;
         let clock: Arc<dyn freehold::clock::Clock> = self.clock.clone();
         let (metrics, term) = (Metrics::new(), Arc::new(Term::new(Arc::clone(&clock))));
         let way = self.chaos.way(name.clone(), Arc::clone(&term));
         let cloud = Arc::new(ModelCloud::over(self.ec2.clone(), OPERATOR, way));
         let client = self.server.client(&name);
-        let (election, scope) = (&settings.election, Scope::new([]));
+        let scope = Scope::new(settings.namespace.iter().map(String::as_str));
+        let election = &settings.election;
         let (ours, of_metrics) = (Arc::clone(&term), Arc::clone(&metrics));
         let mut leadership = Leadership::new(client.clone(), election, "rig", scope, ours, of_metrics);
         let held = leadership.take().await;

@@ -116,8 +116,7 @@ impl Plan {
 /// Lives it; fails if a rule was broken.
 pub async fn live(plan: Plan) {
     let mut house = House::build(plan.seed, plan.lies).await;
-    let flags: &'static [&'static str] =
-        if plan.seed.is_multiple_of(4) { &SLOW_ELECTION } else { &SLOW_HEARTBEATS };
+    let flags: &[&str] = if plan.seed.is_multiple_of(4) { &SLOW_ELECTION } else { &SLOW_HEARTBEATS };
     house.start_with(2, flags);
     house.chaos.tell(&format!("{plan:?}"));
     house.create(&json!({"deletionPolicy": plan.policy})).await;

@@ -10,16 +10,19 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 
-use super::{
-    OUT_OF_SERVICE, attached_to, happens, hold, repairing, running, serves_elsewhere, until_condition,
-};
-use crate::kit::test_env::{OPERATOR, TestEnv, run};
+use super::{OUT_OF_SERVICE, attached_to, happens, hold, running, serves_elsewhere, until_condition};
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::test_env::{OPERATOR, Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 #[test]
 fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
     run(async {
-        let env = TestEnv::start_with("lost-unfenced", repairing()).await;
+        // A grace of five seconds of the wall clock, and stages of a fence of twenty, so that a busy host does
+        // not go past one.
+        let repairing = Options::with([("loss-grace-period", 300), ("fence-step-timeout", 1200)]);
+        let env = TestEnv::start_with("lost-unfenced", repairing).await;
         let old = running(&env, "orders").await;
         hold(&env, &old.node, true).await;
         let refuse = |action: &str| Fault {
@@ -101,8 +104,8 @@ fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
 
 #[test]
 fn a_stop_that_hangs_is_forced() {
-    run(async {
-        let env = TestEnv::start_with("lost-hung", repairing()).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let old = running(&env, "orders").await;
         env.ec2()
             .add_fault(Fault { action: Some("StopInstances".to_owned()), ..Fault::always(Effect::Hangs) });

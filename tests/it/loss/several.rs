@@ -7,12 +7,14 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::{happens, hold};
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// Makes this many databases and waits until they run; their names.
-async fn several(env: &TestEnv, count: usize) -> Vec<String> {
+async fn several(env: &RigEnv, count: usize) -> Vec<String> {
     let names: Vec<String> = (1..=count).map(|number| format!("db-{number}")).collect();
     for name in &names {
         env.create(name, &json!({})).await;
@@ -25,8 +27,8 @@ async fn several(env: &TestEnv, count: usize) -> Vec<String> {
 
 #[test]
 fn of_seven_machines_lost_at_once_all_are_declared_lost_although_no_repair_ends() {
-    run(async {
-        let env = TestEnv::start("lost-seven").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let names = several(&env, 7).await;
         // Held, so that no repair ends.
         let nodes: Vec<Node> = env.list().await;
@@ -44,7 +46,7 @@ fn of_seven_machines_lost_at_once_all_are_declared_lost_although_no_repair_ends(
                 .count()
         };
         // A repair holds a place until its machine's end is shown, not until another machine serves.
-        until("every machine being declared lost", || async {
+        within(CALM, "every machine being declared lost", || async {
             let count = declared_lost().await;
             seen((count == 7).then_some(()), || format!("{count} of 7"))
         })
@@ -53,7 +55,7 @@ fn of_seven_machines_lost_at_once_all_are_declared_lost_although_no_repair_ends(
             hold(&env, node, false).await;
         }
         for name in &names {
-            until(&format!("{name} serving on another machine"), || async {
+            within(CALM, &format!("{name} serving on another machine"), || async {
                 let database = env.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
                 let is_new = database
                     .status
@@ -73,16 +75,15 @@ fn of_seven_machines_lost_at_once_all_are_declared_lost_although_no_repair_ends(
 
 #[test]
 fn machines_of_a_zone_that_looks_down_are_left_alone_and_serve_again_when_it_is_back() {
-    run(async {
-        // They come back one by one, within the grace of twenty seconds of the wall clock that follows.
-        let env = TestEnv::start_with("lost-zone", Options::with([("loss-grace-period", 1200)])).await;
+    run(|| async {
+        let env = RigEnv::start().await;
         // One goes on: where no kubelet reports at all, that is what the message says.
         let names = several(&env, 5).await;
         let before: Vec<String> = env.live_instances().into_iter().map(|instance| instance.id).collect();
         for instance in &before[1..] {
             happens(&env, Outside::Impair, instance);
         }
-        until("every repair being postponed", || async {
+        within(CALM, "every repair being postponed", || async {
             let nodes: Vec<Node> = env.list().await;
             let held = nodes
                 .iter()

@@ -8,6 +8,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::{self, Told as _};
 use crate::kit::real::{LIMIT, on_real_machines};
 use crate::kit::wait::{seen, within};

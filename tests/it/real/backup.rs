@@ -9,6 +9,7 @@ use kube::api::PostParams;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::real::{LIMIT, RealEnv, on_real_machines, questdb};
 use crate::kit::wait::{seen, within};

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::release::{platform_machine, prepare, release, uninstall};
 use crate::kit::chart::{CHART, documents};
+use crate::kit::env::Env as _;
 use crate::kit::process::{OPERATOR, binary};
 use crate::kit::real::{RealEnv, on_real_machines_of};
 

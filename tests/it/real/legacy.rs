@@ -8,6 +8,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::kit::adopter::adopt;
+use crate::kit::env::Env as _;
 use crate::kit::real::{LIMIT, RealEnv, on_real_machines};
 use crate::kit::wait::{seen, within};
 

@@ -11,6 +11,7 @@ use kube::ResourceExt as _;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::kit::env::Env as _;
 use crate::kit::real::{LIMIT, RealEnv, on_real_machines_with, questdb};
 use crate::kit::wait::{seen, within};
 

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::release::{NAMESPACE, image, platform_machine, prepare, release, running_images, uninstall};
 use crate::kit::chart::CHART;
+use crate::kit::env::Env as _;
 use crate::kit::process::binary;
 use crate::kit::real::{RealEnv, on_real_machines, questdb};
 

@@ -7,12 +7,14 @@ use kube::api::{Patch, PatchParams};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// Waits until clients may come from here.
-async fn admits(env: &TestEnv, expected: &Value) {
-    until(&format!("clients from {expected}"), || async {
+async fn admits(env: &RigEnv, expected: &Value) {
+    within(CALM, &format!("clients from {expected}"), || async {
         let policy = env.api::<NetworkPolicy>().get("orders").await.map_err(|error| error.to_string())?;
         let from = json!(policy.spec.unwrap().ingress.unwrap()[0].from);
         seen((from == *expected).then_some(()), || from.to_string())
@@ -22,8 +24,8 @@ async fn admits(env: &TestEnv, expected: &Value) {
 
 #[test]
 fn clients_are_those_of_the_own_namespace_or_those_that_the_spec_names() {
-    run(async {
-        let env = TestEnv::start("clients").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         let own_namespace = json!([{"podSelector": {}}]);
@@ -54,8 +56,8 @@ fn clients_are_those_of_the_own_namespace_or_those_that_the_spec_names() {
 
 #[test]
 fn the_engine_runs_as_an_account_of_its_own_that_has_no_aws_role() {
-    run(async {
-        let env = TestEnv::start("accounts").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         let name = env.ready("orders").await.status.unwrap().volume_name.unwrap();
         let pod = env.api::<Pod>().get("orders-0").await.unwrap().spec.unwrap();
@@ -67,7 +69,7 @@ fn the_engine_runs_as_an_account_of_its_own_that_has_no_aws_role() {
         let annotated =
             json!({"metadata": {"annotations": {role: "arn:aws:iam::1:role/admin", "team": "a"}}});
         accounts.patch(&name, &PatchParams::default(), &Patch::Merge(annotated)).await.unwrap();
-        until("the role being taken out", || async {
+        within(CALM, "the role being taken out", || async {
             let account = accounts.get(&name).await.map_err(|error| error.to_string())?;
             let keys: Vec<&String> = account.annotations().keys().collect();
             seen((keys == ["team"]).then_some(()), || format!("{keys:?}"))

@@ -18,6 +18,7 @@ use kube::{Api, Client, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::kit::chart::{of_kind, template};
+use crate::kit::env::Env as _;
 use crate::kit::objects::merge;
 use crate::kit::permits::{self, Share};
 use crate::kit::rights::acting_as;

@@ -13,6 +13,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::admission::{own_control_plane, policies};
+use crate::kit::env::Env as _;
 use crate::kit::objects::merge;
 use crate::kit::permits::{self, Share};
 use crate::kit::rights::acting_as;

@@ -17,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{each, seen, until};
 

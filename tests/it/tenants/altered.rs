@@ -10,6 +10,7 @@ use kube::{Api, Client, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env as _;
 use crate::kit::rights::{acting_as, give};
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};

@@ -7,20 +7,22 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::until;
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::within;
+use crate::lives::life::CALM;
 
 /// Labels the namespace of the test environment.
-async fn label(env: &TestEnv, labels: &Value) {
-    let namespaces = Api::<Namespace>::all(env.client.clone());
+async fn label(env: &RigEnv, labels: &Value) {
+    let namespaces = Api::<Namespace>::all(env.client());
     let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
-    namespaces.patch(&env.name, &PatchParams::default(), &patch).await.unwrap();
+    namespaces.patch(env.namespace(), &PatchParams::default(), &patch).await.unwrap();
 }
 
 #[test]
 fn beyond_the_contract_nothing_is_called_and_within_it_the_database_is_created() {
-    run(async {
-        let env = TestEnv::start("contract").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let contract = json!({
             "namespaceSelector": {"matchLabels": {"tenant": "yes"}},
             "limits": {"databases": 1, "storage": "200Gi", "volumeTypes": ["gp3"]},
@@ -28,9 +30,9 @@ fn beyond_the_contract_nothing_is_called_and_within_it_the_database_is_created()
         env.edit_class(&contract).await;
         env.create("orders", &json!({"storage": {"size": "1Ti"}})).await;
         let message = env.until_condition("orders", "Stalled", "True", "NotPermitted").await;
-        assert!(message.contains("namespace contract"), "{message}");
+        assert!(message.contains("namespace team-a"), "{message}");
         label(&env, &json!({"tenant": "yes"})).await;
-        until("the limit being named", || async {
+        within(CALM, "the limit being named", || async {
             let message = env.until_condition("orders", "Stalled", "True", "NotPermitted").await;
             if message.contains("storage up to 200Gi") { Ok(()) } else { Err(message) }
         })
@@ -42,8 +44,8 @@ fn beyond_the_contract_nothing_is_called_and_within_it_the_database_is_created()
 
 #[test]
 fn a_narrower_contract_refuses_new_databases_and_growth_and_repairs_what_runs() {
-    run(async {
-        let mut env = TestEnv::start("narrower").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         let ready = env.ready("orders").await;
         let narrow = json!({
@@ -62,7 +64,7 @@ fn a_narrower_contract_refuses_new_databases_and_growth_and_repairs_what_runs() 
         let before = ready.status.unwrap().node_name;
         let machine = env.live_instances().pop().unwrap();
         env.ec2().outside(&Outside::Terminate.to(&machine.id)).unwrap();
-        until("another machine in its place", || async {
+        within(CALM, "another machine in its place", || async {
             let database = env.api::<Database>().get("orders").await.map_err(|it| it.to_string())?;
             let status = database.status.unwrap_or_default();
             let serves = status.conditions.iter().any(|it| it.type_ == "EngineReady" && it.status == "True");

@@ -7,14 +7,16 @@ use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 const PUBLISHED: &str = "questdb/questdb:9.3.4";
 const MIRRORED: &str = "mirror.example/questdb/questdb:9.3.4";
 
 /// The UID of the pod, and the image of its engine.
-async fn pod(env: &TestEnv) -> (String, String) {
+async fn pod(env: &RigEnv) -> (String, String) {
     let pod = env.api::<Pod>().get("orders-0").await.unwrap();
     let image = pod.spec.as_ref().unwrap().containers[0].image.clone();
     (pod.uid().unwrap(), image.unwrap())
@@ -22,15 +24,15 @@ async fn pod(env: &TestEnv) -> (String, String) {
 
 #[test]
 fn another_registry_restarts_nothing_and_the_next_pod_pulls_from_it() {
-    run(async {
-        let env = TestEnv::start("images").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         let before = pod(&env).await;
         assert_eq!(before.1, PUBLISHED);
 
         env.edit_class(&json!({"images": {"registry": "mirror.example", "pullSecrets": ["pull"]}})).await;
-        until("the template pulling from the mirror", || async {
+        within(CALM, "the template pulling from the mirror", || async {
             let set = env.api::<StatefulSet>().get("orders").await.map_err(|error| error.to_string())?;
             let pod = set.spec.and_then(|spec| spec.template.spec).unwrap();
             let image = pod.containers[0].image.clone();
@@ -52,8 +54,8 @@ fn another_registry_restarts_nothing_and_the_next_pod_pulls_from_it() {
 
 #[test]
 fn an_image_that_the_class_does_not_permit_costs_nothing_and_one_that_runs_goes_on() {
-    run(async {
-        let env = TestEnv::start("own-images").await;
+    run(|| async {
+        let env = RigEnv::start().await;
         let engine = |image: &str| {
             json!({"engine": {"type": "custom", "version": null,
                 "custom": {"image": image, "port": 5555, "dataPath": "/data"}}})

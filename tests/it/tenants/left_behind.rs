@@ -7,12 +7,14 @@ use kube::{Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::quota::{Tenant, shared};
+use super::quota::Tenant;
+use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
+use crate::kit::permits::Share;
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
 
-impl Tenant<'_> {
+impl Tenant<'_, TestEnv> {
     async fn delete(&self, name: &str, params: &DeleteParams) {
         self.api::<Database>().delete(name, params).await.unwrap();
     }
@@ -61,11 +63,11 @@ fn orphan() -> DeleteParams {
     DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() }
 }
 
-fn first(env: &TestEnv) -> Tenant<'_> {
+fn first(env: &TestEnv) -> Tenant<'_, TestEnv> {
     Tenant::of(env, "first")
 }
 
-fn second(env: &TestEnv) -> Tenant<'_> {
+fn second(env: &TestEnv) -> Tenant<'_, TestEnv> {
     Tenant::of(env, "second")
 }
 
@@ -111,7 +113,9 @@ async fn orphan_two(env: &mut TestEnv) {
 #[test]
 fn volumes_that_are_retained_and_orphaned_again_and_again_stop_their_own_tenant_and_no_other() {
     run(async {
-        let mut env = shared("left-behind", Options::default()).await;
+        let options = Options { watches_all: true, share: Share::Half, ..Options::default() };
+        let mut env = TestEnv::build_alone("left-behind", options).await;
+        env.start_operator();
         env.edit_class(&json!({"limits": {"databases": 2, "totalStorage": "350Gi"}})).await;
         Tenant::new(&env, "first").await.create("orders", &json!({})).await;
         Tenant::new(&env, "second").await;

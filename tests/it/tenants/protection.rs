@@ -12,13 +12,15 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::kit::chart::{of_kind, template};
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};
 
 #[test]
 fn a_protected_database_that_was_deleted_runs_until_the_protection_is_lifted() {
-    run(async {
-        let mut env = TestEnv::start("protected").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"deletionProtection": true, "deletionPolicy": "Delete"})).await;
         let volume = env.ready("orders").await.status.unwrap().volume_name.unwrap();
         let policy = env.api::<Volume>().get(&volume).await.unwrap().spec.deletion_policy;

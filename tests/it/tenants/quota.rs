@@ -12,27 +12,31 @@ use kube::{Api, Resource};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::kit::env::Env;
 use crate::kit::objects::{self, Told as _};
-use crate::kit::permits::Share;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::rig_env::{RigEnv, UNLIMITED, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
+
+/// A quota that stops everybody would stop them for longer than any test waits.
+const QUOTA_FOR_LONG: [&str; 2] = ["--quota-retry-interval", "360000"];
 
 /// A namespace of a test environment whose operator watches all of them.
-pub(super) struct Tenant<'a> {
-    env: &'a TestEnv,
+pub(super) struct Tenant<'a, E> {
+    env: &'a E,
     namespace: &'static str,
 }
 
-impl<'a> Tenant<'a> {
-    pub(super) async fn new(env: &'a TestEnv, namespace: &'static str) -> Self {
+impl<'a, E: Env> Tenant<'a, E> {
+    pub(super) async fn new(env: &'a E, namespace: &'static str) -> Self {
         let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).unwrap();
-        let namespaces = Api::<Namespace>::all(env.client.clone());
+        let namespaces = Api::<Namespace>::all(env.client());
         namespaces.create(&PostParams::default(), &object).await.unwrap();
         Self::of(env, namespace)
     }
 
     /// A namespace that exists.
-    pub(super) fn of(env: &'a TestEnv, namespace: &'static str) -> Self {
+    pub(super) fn of(env: &'a E, namespace: &'static str) -> Self {
         Self { env, namespace }
     }
 
@@ -40,11 +44,11 @@ impl<'a> Tenant<'a> {
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
     {
-        Api::namespaced(self.env.client.clone(), self.namespace)
+        Api::namespaced(self.env.client(), self.namespace)
     }
 
     pub(super) async fn create(&self, name: &str, changes: &Value) {
-        let object = objects::database(self.namespace, &self.env.name, name, changes);
+        let object = objects::database(self.namespace, self.env.class(), name, changes);
         let object = serde_json::from_value(object).unwrap();
         self.api::<Database>().create(&PostParams::default(), &object).await.unwrap();
     }
@@ -65,7 +69,7 @@ impl<'a> Tenant<'a> {
 
     /// Waits until a Database is not Ready for this reason, with this in the message.
     async fn until_says(&self, name: &str, reason: &str, part: &str) -> String {
-        until(&format!("{}/{name} saying {part}", self.namespace), || async {
+        within(self.env.limit(), &format!("{}/{name} saying {part}", self.namespace), || async {
             let ready = self.database(name).await.condition("Ready");
             let is_so = ready.0 == "False" && ready.1 == reason && ready.2.contains(part);
             seen(is_so.then(|| ready.2.clone()), || format!("{ready:?}"))
@@ -74,7 +78,7 @@ impl<'a> Tenant<'a> {
     }
 
     pub(super) async fn ready(&self, name: &str) {
-        until(&format!("{}/{name} being Ready", self.namespace), || async {
+        within(self.env.limit(), &format!("{}/{name} being Ready", self.namespace), || async {
             let ready = self.database(name).await.condition("Ready");
             seen((ready.0 == "True").then_some(()), || format!("{ready:?}"))
         })
@@ -95,19 +99,25 @@ impl<'a> Tenant<'a> {
 
     /// Waits until a Database serves on another instance than this one.
     async fn serves_elsewhere(&self, name: &str, old: &str) {
-        until(&format!("{}/{name} serving on another machine than {old}", self.namespace), || async {
-            let database = self.database(name).await;
-            let node = database.status.as_ref().and_then(|status| status.node_name.clone());
-            let node = match node {
-                Some(node) => self.api::<Node>().get_opt(&node).await.map_err(|error| error.to_string())?,
-                None => None,
-            };
-            let instance = node.and_then(|node| node.status?.instance_id);
-            let is_new = instance.as_ref().is_some_and(|instance| instance.0 != old);
-            seen((is_new && database.condition("Ready").0 == "True").then_some(()), || {
-                format!("{instance:?} {:?}", database.condition("Ready"))
-            })
-        })
+        within(
+            self.env.limit(),
+            &format!("{}/{name} serving on another machine than {old}", self.namespace),
+            || async {
+                let database = self.database(name).await;
+                let node = database.status.as_ref().and_then(|status| status.node_name.clone());
+                let node = match node {
+                    Some(node) => {
+                        self.api::<Node>().get_opt(&node).await.map_err(|error| error.to_string())?
+                    }
+                    None => None,
+                };
+                let instance = node.and_then(|node| node.status?.instance_id);
+                let is_new = instance.as_ref().is_some_and(|instance| instance.0 != old);
+                seen((is_new && database.condition("Ready").0 == "True").then_some(()), || {
+                    format!("{instance:?} {:?}", database.condition("Ready"))
+                })
+            },
+        )
         .await;
     }
 
@@ -117,22 +127,11 @@ impl<'a> Tenant<'a> {
     }
 }
 
-/// An operator for all namespaces, on a control plane of its own.
-pub(super) async fn shared(name: &str, options: Options) -> TestEnv {
-    let mut env =
-        TestEnv::build_alone(name, Options { watches_all: true, share: Share::Half, ..options }).await;
-    env.start_operator();
-    env
-}
-
 #[test]
 fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_the_others() {
-    run(async {
-        // A quota that stops everybody would stop them for longer than any test waits.
-        let mut options = Options::with([("quota-retry-interval", 360_000)]);
-        options.simulator.limits =
-            Limits { vcpus: BTreeMap::from([("P".to_owned(), 0)]), ..options.simulator.limits };
-        let env = shared("quota-of-one", options).await;
+    run(|| async {
+        let limits = Limits { vcpus: BTreeMap::from([("P".to_owned(), 0)]), ..UNLIMITED };
+        let env = RigEnv::start_with(&QUOTA_FOR_LONG, limits).await;
         let (gpu, broken) = (Tenant::new(&env, "gpu").await, Tenant::new(&env, "broken").await);
         let new = Tenant::new(&env, "new").await;
         broken.create("orders", &json!({})).await;
@@ -165,12 +164,10 @@ fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_
 
 #[test]
 fn a_repair_does_not_wait_for_the_quota_that_another_tenants_new_database_waits_for() {
-    run(async {
+    run(|| async {
         // The account has room for one machine of two vCPUs.
-        let mut options = Options::with([("quota-retry-interval", 360_000)]);
-        options.simulator.limits =
-            Limits { vcpus: BTreeMap::from([("Standard".to_owned(), 2)]), ..options.simulator.limits };
-        let env = shared("quota-of-all", options).await;
+        let limits = Limits { vcpus: BTreeMap::from([("Standard".to_owned(), 2)]), ..UNLIMITED };
+        let env = RigEnv::start_with(&QUOTA_FOR_LONG, limits).await;
         let (broken, new) = (Tenant::new(&env, "broken").await, Tenant::new(&env, "new").await);
         broken.create("orders", &json!({})).await;
         broken.ready("orders").await;
@@ -187,9 +184,8 @@ fn a_repair_does_not_wait_for_the_quota_that_another_tenants_new_database_waits_
 
 #[test]
 fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_another_from_its_repair() {
-    run(async {
-        let options = Options::with([("loss-grace-period", 600), ("fence-step-timeout", 1200)]);
-        let env = shared("repair-places", options).await;
+    run(|| async {
+        let env = RigEnv::start_of_all().await;
         let (noisy, quiet) = (Tenant::new(&env, "noisy").await, Tenant::new(&env, "quiet").await);
         noisy.create_several(6).await;
         quiet.create_several(3).await;
@@ -213,7 +209,7 @@ fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_an
             let told = noisy.nodes().await.into_iter().map(|node| node.condition("Lost"));
             told.filter(|lost| lost.1 == "RepairPostponed" && lost.2.contains("of this namespace")).count()
         };
-        until("half of the places being taken, and the others postponed", || async {
+        within(CALM, "half of the places being taken, and the others postponed", || async {
             let (lost, postponed) = (declared_lost().await, postponed().await);
             assert!(lost <= 3, "no namespace takes more than half of the five places");
             seen((lost == 3 && postponed == 3).then_some(()), || format!("{lost} {postponed}"))
@@ -223,6 +219,7 @@ fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_an
         env.ec2().outside(&Outside::Impair.to(&old)).unwrap();
         quiet.serves_elsewhere("db-1", &old).await;
         assert_eq!(declared_lost().await, 3, "and theirs had not ended");
-        env.close().await;
+        // Not at rest: EC2 is asked for ever to end machines that never end.
+        env.house.judge();
     });
 }

@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
+use crate::kit::env::Env as _;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};
 

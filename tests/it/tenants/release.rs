@@ -11,6 +11,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::kit::adopter::{self, PERSON};
+use crate::kit::env::Env as _;
 use crate::kit::objects;
 use crate::kit::process;
 use crate::kit::rights::acting_as;

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::mask::Mask;
 use super::step::{Place, Step, closing, is_conflict};
+use crate::kit::env::Env as _;
 use crate::kit::tap::Seen;
 use crate::kit::test_env::TestEnv;
 

@@ -8,6 +8,7 @@ use kube::{Client, Config};
 
 use super::TestEnv;
 use super::start::{ELECTION, through};
+use crate::kit::env::Env as _;
 use crate::kit::process::{Operator, environment};
 use crate::kit::proxy::Proxy;
 use crate::kit::tap::Tap;

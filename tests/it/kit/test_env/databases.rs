@@ -1,82 +1,17 @@
-//! The Databases of a test environment: created, edited, deleted, and awaited.
-
-use std::time::Duration;
+//! The deletion of a test environment's Databases.
 
 use freehold::api::keys::FINALIZER;
-use freehold::api::{Database, Node, NodeClass, Volume};
+use freehold::api::{Database, Node, Volume};
 use k8s_openapi::api::core::v1::Node as CoreNode;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
-use serde_json::{Value, json};
 
 use super::TestEnv;
-use crate::kit::objects::{self, Told as _};
-use crate::kit::wait::{LIMIT, seen, until, within};
+use crate::kit::env::Env as _;
+use crate::kit::objects::Told as _;
+use crate::kit::wait::until;
 
 impl TestEnv {
-    /// Creates a Database; `changes` go into its spec.
-    pub async fn create(&self, name: &str, changes: &Value) -> Database {
-        let object =
-            serde_json::from_value(objects::database(&self.name, &self.name, name, changes)).unwrap();
-        self.api::<Database>().create(&PostParams::default(), &object).await.unwrap()
-    }
-
-    /// Edits a Database's spec.
-    pub async fn edit(&self, name: &str, changes: &Value) {
-        self.api::<Database>()
-            .patch(name, &PatchParams::default(), &Patch::Merge(json!({"spec": changes})))
-            .await
-            .unwrap();
-    }
-
-    /// Edits the NodeClass' spec.
-    pub async fn edit_class(&self, changes: &Value) {
-        let classes = Api::<NodeClass>::all(self.client.clone());
-        classes
-            .patch(&self.name, &PatchParams::default(), &Patch::Merge(json!({"spec": changes})))
-            .await
-            .unwrap();
-    }
-
-    /// Waits until this generation of the Database is Ready.
-    pub async fn ready(&self, name: &str) -> Database {
-        self.ready_within(LIMIT, name).await
-    }
-
-    /// The same with another bound.
-    pub async fn ready_within(&self, limit: Duration, name: &str) -> Database {
-        within(limit, &format!("Database {name} being Ready"), || async {
-            let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
-            seen(is_ready(&database).then(|| database.clone()), || {
-                format!("{:?}", database.condition("Ready"))
-            })
-        })
-        .await
-    }
-
-    /// Waits until the Database's condition has this status and reason; gives its message.
-    pub async fn until_condition(&self, name: &str, kind: &str, status: &str, reason: &str) -> String {
-        self.until_condition_within(LIMIT, name, kind, status, reason).await
-    }
-
-    /// The same with another bound.
-    pub async fn until_condition_within(
-        &self,
-        limit: Duration,
-        name: &str,
-        kind: &str,
-        status: &str,
-        reason: &str,
-    ) -> String {
-        within(limit, &format!("Database {name} having {kind}={status} for {reason}"), || async {
-            let database = self.api::<Database>().get(name).await.map_err(|error| error.to_string())?;
-            let condition = database.condition(kind);
-            let is_so = condition.0 == status && condition.1 == reason;
-            seen(is_so.then(|| condition.2.clone()), || format!("{condition:?}"))
-        })
-        .await
-    }
-
     /// Deletes a Database. From here on nothing may be launched for those of its Nodes that have their
     /// machine; another one may be on its way where that has ended.
     pub async fn delete(&mut self, name: &str) {
@@ -125,13 +60,4 @@ impl TestEnv {
             "the machines are gone, and our finalizer still holds the core Nodes {held:?}"
         );
     }
-}
-
-/// Whether this generation of the Database is Ready.
-fn is_ready(database: &Database) -> bool {
-    database.conditions().iter().any(|condition| {
-        condition.type_ == "Ready"
-            && condition.status == "True"
-            && condition.observed_generation == database.metadata.generation
-    })
 }

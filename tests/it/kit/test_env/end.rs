@@ -11,6 +11,7 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::TestEnv;
+use crate::kit::env::Env as _;
 use crate::kit::{invariants, rights, statements};
 
 /// How much of the journal and of the log a failure shows, in lines.
