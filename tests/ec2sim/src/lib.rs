@@ -50,8 +50,8 @@ pub use response::{Page, Reservation, Response, StateChange, SubnetView, TagView
 pub use simulator::Simulator;
 pub use truths::{Truth, Truths};
 pub use view::{
-    AttachmentState, AttachmentView, Health, InstanceState, InstanceView, MetadataOptions, ModificationState,
-    ModificationView, ScheduledEvent, Shape, SnapshotState, SnapshotView, StateReason, Tags, VolumeState,
-    VolumeView,
+    AttachmentState, AttachmentView, Health, Initialization, InitializationProgress, InstanceState,
+    InstanceView, MetadataOptions, ModificationState, ModificationView, ScheduledEvent, Shape, SnapshotState,
+    SnapshotView, StateReason, Tags, VolumeState, VolumeStatusView, VolumeView,
 };
 pub use world::{Image, InstanceType, SecurityGroup, Subnet, World, Zone};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AttachmentView, Image, InstanceState, InstanceType, InstanceView, ModificationView, SecurityGroup,
-    SnapshotView, Subnet, VolumeView, Zone, view::Tags,
+    SnapshotView, Subnet, VolumeStatusView, VolumeView, Zone, view::Tags,
 };
 
 /// One page of a list.
@@ -89,7 +89,7 @@ pub enum Response {
     /// `DescribeVolumes`.
     Volumes(Page<VolumeView>),
     /// `DescribeVolumeStatus`.
-    VolumeStatuses(Page<VolumeView>),
+    VolumeStatuses(Page<VolumeStatusView>),
     /// `AttachVolume`, `DetachVolume`.
     Attachment(AttachmentView),
     /// `ModifyVolume`.

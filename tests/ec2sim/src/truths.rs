@@ -95,6 +95,10 @@ pub enum Truth {
     SnapshotConcurrency,
     /// A volume made from a snapshot has at least its size.
     SnapshotMinimumSize,
+    /// A volume made from a snapshot is initialized over time, at its provisioned rate if it has one.
+    InitializationTakesTime,
+    /// A provisioned rate of initialization has a range, and needs a snapshot.
+    InitializationRateRange,
 
     /// Requests beyond the account's rate are refused.
     RequestRate,

@@ -155,6 +155,8 @@ func checkVolume(ctx context.Context, client *ec2.Client, instance string) {
 		{Name: aws.String("resource-id"), Values: ids},
 	}})).Tags
 	expect(len(tags) == 1 && *tags[0].Value == "grün <1>", "it has the tags %v", tags)
+	status := must(client.DescribeVolumeStatus(ctx, &ec2.DescribeVolumeStatusInput{VolumeIds: ids})).VolumeStatuses[0]
+	expect(status.InitializationStatusDetails == nil, "an empty volume has nothing to read")
 	must(client.DetachVolume(ctx, &ec2.DetachVolumeInput{VolumeId: made.VolumeId}))
 	free()
 	must(client.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: made.VolumeId}))

@@ -145,6 +145,14 @@ def check_volume(ec2, instance_id):
 
     snapshot_id = ec2.create_snapshot(VolumeId=volume_id, Description="check")["SnapshotId"]
     ec2.get_waiter("snapshot_completed").wait(SnapshotIds=[snapshot_id], WaiterConfig={"Delay": 1, "MaxAttempts": 20})
+    rated = ec2.create_volume(AvailabilityZone=ZONE, SnapshotId=snapshot_id, VolumeInitializationRate=300)
+    expect(rated["VolumeInitializationRate"] == 300, rated)
+    status = ec2.describe_volume_status(VolumeIds=[rated["VolumeId"]])["VolumeStatuses"][0]
+    details = status["InitializationStatusDetails"]
+    expect(details["InitializationType"] == "provisioned-rate", details)
+    expect(details["Progress"] < 100 and details["EstimatedTimeToCompleteInSeconds"] > 0, details)
+    ec2.get_waiter("volume_available").wait(VolumeIds=[rated["VolumeId"]], WaiterConfig={"Delay": 1, "MaxAttempts": 20})
+    ec2.delete_volume(VolumeId=rated["VolumeId"])
     ec2.delete_snapshot(SnapshotId=snapshot_id)
     ec2.create_tags(Resources=[volume_id], Tags=[{"Key": "colour", "Value": "grün"}])
     listed = ec2.describe_tags(Filters=[{"Name": "resource-id", "Values": [volume_id]}])["Tags"]

@@ -145,6 +145,7 @@ impl Model {
                 encrypted: mapping.encrypted,
                 kms_key: mapping.kms_key.clone(),
                 snapshot_id: mapping.snapshot_id.clone(),
+                initialization: None,
                 state: VolumeState::InUse,
                 created_at: self.state.now,
                 tags: launch.tags.of("volume"),

@@ -3,6 +3,7 @@
 mod attachments;
 mod catalog;
 mod dry_run;
+mod initialization;
 mod instances;
 mod launch;
 mod launch_request;

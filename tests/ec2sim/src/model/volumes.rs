@@ -10,7 +10,7 @@ use super::{
     tags::TagSpecs,
     tokens::mismatch,
 };
-use crate::{Page, Refusal, Response, Shape, Truth, VolumeState, VolumeView, params::Reader};
+use crate::{Initialization, Page, Refusal, Response, Shape, Truth, VolumeState, VolumeView, params::Reader};
 
 const FILTERS: [&str; 17] = [
     "attachment.attach-time",
@@ -36,6 +36,7 @@ const FILTERS: [&str; 17] = [
 struct Creation {
     zone: String,
     snapshot_id: Option<String>,
+    initialization: Option<Initialization>,
     shape: Shape,
     encrypted: bool,
     kms_key: Option<String>,
@@ -105,6 +106,7 @@ impl Model {
         let snapshot =
             snapshot_id.as_ref().map(|id| self.find_snapshot(id).map(|found| found.size)).transpose()?;
         let shape = new_shape(&Wanted::read(r, "", "Size")?, "gp2", snapshot, &self.rules.truths)?;
+        let initialization = self.read_initialization(r, snapshot)?;
         let (encrypted, kms_key) = (r.flag("Encrypted")?, r.text("KmsKeyId"));
         if kms_key.is_some() && !encrypted {
             return Err(Refusal::new(
@@ -118,7 +120,7 @@ impl Model {
         let tags = TagSpecs::read(r, &["volume"])?;
         let token = self.read_token(r, hash);
         refuse_dry_run(self.read_end(r)?)?;
-        Ok(Creation { zone, snapshot_id, shape, encrypted, kms_key, tags, token })
+        Ok(Creation { zone, snapshot_id, initialization, shape, encrypted, kms_key, tags, token })
     }
 
     /// Makes the volume. Without its key, or if it fails, it does not become available.
@@ -133,6 +135,7 @@ impl Model {
             encrypted: request.encrypted,
             kms_key: request.kms_key,
             snapshot_id: request.snapshot_id,
+            initialization: request.initialization,
             state: if passes { VolumeState::Creating } else { VolumeState::Available },
             created_at: self.state.now,
             tags: request.tags.of("volume"),
@@ -200,19 +203,6 @@ impl Model {
         r.finish()?;
         refuse_dry_run(dry_run)?;
         Ok(Response::Volumes(self.volume_page(&query, effects)?))
-    }
-
-    pub(super) fn describe_volume_status(
-        &self,
-        r: &mut Reader,
-        effects: &Effects,
-    ) -> Result<Response, Refusal> {
-        let known = ["availability-zone"];
-        let query = Query::read(r, "VolumeId", &known, &VOLUMES, &self.rules.truths)?;
-        let dry_run = r.flag("DryRun")?;
-        r.finish()?;
-        refuse_dry_run(dry_run)?;
-        Ok(Response::VolumeStatuses(self.volume_page(&query, effects)?))
     }
 
     /// The volumes that a query lets the caller see now.

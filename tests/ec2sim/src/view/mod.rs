@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 pub use instances::{Health, InstanceState, InstanceView, MetadataOptions, ScheduledEvent, StateReason};
 pub use volumes::{
-    AttachmentState, AttachmentView, ModificationState, ModificationView, Shape, SnapshotState, SnapshotView,
-    VolumeState, VolumeView,
+    AttachmentState, AttachmentView, Initialization, InitializationProgress, ModificationState,
+    ModificationView, Shape, SnapshotState, SnapshotView, VolumeState, VolumeStatusView, VolumeView,
 };
 
 /// Tags by key.

@@ -69,6 +69,35 @@ impl VolumeState {
     }
 }
 
+/// How EC2 reads a volume from its snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Initialization {
+    /// The provisioned rate in MiB a second; without one it is the default.
+    pub rate: Option<u32>,
+    /// When everything is read.
+    pub ends_at: Timestamp,
+}
+
+/// How far the initialization of a volume is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitializationProgress {
+    /// Whether its rate is provisioned.
+    pub is_provisioned: bool,
+    /// Per cent.
+    pub progress: u8,
+    /// The seconds that are left.
+    pub seconds_left: u64,
+}
+
+/// What `DescribeVolumeStatus` says of a volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeStatusView {
+    /// The volume.
+    pub volume: VolumeView,
+    /// Its initialization; none of a volume that was made empty.
+    pub initialization: Option<InitializationProgress>,
+}
+
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VolumeView {
@@ -86,6 +115,8 @@ pub struct VolumeView {
     pub kms_key: Option<String>,
     /// The snapshot that it was made from.
     pub snapshot_id: Option<String>,
+    /// How it is read from that snapshot.
+    pub initialization: Option<Initialization>,
     /// The state.
     pub state: VolumeState,
     /// When it was created.

@@ -2,8 +2,8 @@
 
 use super::xml::{Written, Xml};
 use crate::{
-    AttachmentView, Health, InstanceState, InstanceView, ModificationView, Reservation, SnapshotView,
-    StateChange, Tags, VolumeState, VolumeView,
+    AttachmentView, Health, InitializationProgress, InstanceState, InstanceView, ModificationView,
+    Reservation, SnapshotView, StateChange, Tags, VolumeState, VolumeStatusView, VolumeView,
 };
 
 fn tags(xml: &mut Xml, tags: &Tags) -> Written {
@@ -131,6 +131,9 @@ pub(super) fn volume(xml: &mut Xml, view: &VolumeView) -> Written {
     if let Some(throughput) = view.shape.throughput {
         xml.number("throughput", throughput)?;
     }
+    if let Some(rate) = view.initialization.as_ref().and_then(|it| it.rate) {
+        xml.number("volumeInitializationRate", rate)?;
+    }
     xml.flag("encrypted", view.encrypted)?;
     xml.optional("kmsKeyId", view.kms_key.as_deref())?;
     xml.flag("multiAttachEnabled", false)?;
@@ -151,10 +154,14 @@ pub(super) fn attachment(xml: &mut Xml, view: &AttachmentView) -> Written {
     xml.flag("deleteOnTermination", view.delete_on_termination)
 }
 
-pub(super) fn volume_status(xml: &mut Xml, view: &VolumeView) -> Written {
-    let is_ok = view.state != VolumeState::Error;
-    xml.text("volumeId", &view.id)?;
-    xml.text("availabilityZone", &view.zone)?;
+pub(super) fn volume_status(xml: &mut Xml, view: &VolumeStatusView) -> Written {
+    let VolumeStatusView { volume, initialization } = view;
+    let is_ok = volume.state != VolumeState::Error;
+    xml.text("volumeId", &volume.id)?;
+    xml.text("availabilityZone", &volume.zone)?;
+    if let Some(initialization) = initialization {
+        xml.node("initializationStatusDetails", |xml| self::initialization(xml, *initialization))?;
+    }
     xml.node("volumeStatus", |xml| {
         xml.text("status", if is_ok { "ok" } else { "impaired" })?;
         xml.list("details", [is_ok], |xml, is_ok| {
@@ -162,6 +169,16 @@ pub(super) fn volume_status(xml: &mut Xml, view: &VolumeView) -> Written {
             xml.text("status", if is_ok { "passed" } else { "failed" })
         })
     })
+}
+
+/// The time that is left is known at a provisioned rate alone (`API_InitializationStatusDetails`).
+fn initialization(xml: &mut Xml, view: InitializationProgress) -> Written {
+    xml.text("initializationType", if view.is_provisioned { "provisioned-rate" } else { "default" })?;
+    xml.number("progress", view.progress)?;
+    if view.is_provisioned {
+        xml.number("estimatedTimeToCompleteInSeconds", view.seconds_left)?;
+    }
+    Ok(())
 }
 
 pub(super) fn modification(xml: &mut Xml, view: &ModificationView) -> Written {

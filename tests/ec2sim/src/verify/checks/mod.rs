@@ -54,6 +54,10 @@ pub(super) async fn ask(truth: Truth, ec2: &Target) -> Verdict {
         Truth::SnapshotPassesThroughStates => snapshots::states(ec2).await.into(),
         Truth::SnapshotRate => snapshots::rate(ec2).await.into(),
         Truth::SnapshotMinimumSize => snapshots::minimum_size(ec2).await.into(),
+        Truth::InitializationRateRange => snapshots::initialization_rate(ec2).await.into(),
+        Truth::InitializationTakesTime => {
+            Verdict::NotSeen("EC2 shows it up to five minutes late, and a small volume is whole by then")
+        }
         Truth::RequestRate => rates::requests(ec2).await.into(),
         Truth::UnfilteredDescribeRate => rates::unfiltered(ec2).await.into(),
         Truth::FilterLimits => lists::filters(ec2).await.into(),

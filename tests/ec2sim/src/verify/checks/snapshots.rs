@@ -36,3 +36,18 @@ pub(super) async fn minimum_size(ec2: &Target) -> Checked {
     let smaller = ec2.volume_params(&[("SnapshotId", &snapshot), ("Size", "1")]);
     ec2.answers("InvalidParameterValue", "smaller than its snapshot", "CreateVolume", &smaller).await
 }
+
+pub(super) async fn initialization_rate(ec2: &Target) -> Checked {
+    let volume = ec2.available(&[]).await?;
+    let snapshot = ec2.completed_snapshot(&volume).await?;
+    for (what, snapshot, rate, expected) in [
+        ("at 100 MiB/s", snapshot.as_str(), "100", "ok"),
+        ("at 99 MiB/s", snapshot.as_str(), "99", "InvalidParameterValue"),
+        ("at 301 MiB/s", snapshot.as_str(), "301", "InvalidParameterValue"),
+        ("at a rate, without a snapshot", "", "100", "InvalidParameterCombination"),
+    ] {
+        let params = ec2.volume_params(&[("SnapshotId", snapshot), ("VolumeInitializationRate", rate)]);
+        ec2.answers(expected, what, "CreateVolume", &params).await?;
+    }
+    Ok(())
+}
