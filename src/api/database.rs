@@ -11,7 +11,7 @@ use strum::{EnumIter, IntoStaticStr};
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
-pub use super::database_restore::{Restore, Restored};
+pub use super::database_restore::{Initialization, Restore, Restored};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
     Occurrence, Release, Replacement,

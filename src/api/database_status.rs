@@ -10,7 +10,7 @@ use strum::IntoStaticStr;
 
 use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
-use super::database_restore::Restored;
+use super::database_restore::{Initialization, Restored};
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -89,6 +89,11 @@ pub struct DatabaseStatus {
     /// What the database was restored from (spec.restore): decided once, before anything is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
+
+    /// How far EC2 has read the volume of a database that was restored (spec.restore). The database serves
+    /// meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
 
     /// How the database was found when it was adopted (spec.adopt); there once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]

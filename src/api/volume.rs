@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::creation::Attempt;
-use super::database::{DeletionPolicy, FileSystem};
+use super::database::{DeletionPolicy, FileSystem, Initialization};
 use super::ids::{ClientToken, SnapshotId, VolumeId};
 use super::size::Size;
 
@@ -69,6 +69,11 @@ use super::size::Size;
 #[x_kube(validation = Rule::new("has(self.snapshotID) == has(oldSelf.snapshotID) && (!has(self.snapshotID) \
     || self.snapshotID == oldSelf.snapshotID)")
     .message("spec.snapshotID cannot change: a volume is filled once"))]
+#[x_kube(validation = Rule::new("has(self.initializationRate) == has(oldSelf.initializationRate) && \
+    (!has(self.initializationRate) || self.initializationRate == oldSelf.initializationRate)")
+    .message("spec.initializationRate cannot change: a volume is filled once"))]
+#[x_kube(validation = Rule::new("!has(self.initializationRate) || has(self.snapshotID)")
+    .message("spec.initializationRate needs spec.snapshotID: an empty volume has nothing to read"))]
 #[x_kube(validation = Rule::new("self.fileSystem == oldSelf.fileSystem")
     .message("spec.fileSystem cannot change: the volume is formatted once"))]
 #[x_kube(validation = Rule::new("has(self.adoptRetained) == has(oldSelf.adoptRetained) && \
@@ -112,6 +117,11 @@ pub struct VolumeSpec {
     /// The snapshot that the volume is created from.
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
+
+    /// How fast EC2 reads the volume from the snapshot, in MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 300))]
+    pub initialization_rate: Option<i32>,
 
     /// The PersistentVolume that records the retained EBS volume that this one adopts, instead of creating
     /// one.
@@ -187,6 +197,10 @@ pub struct VolumeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
 
+    /// How far EC2 has read it from the snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization: Option<Initialization>,
+
     /// True once a PersistentVolume was created for the EBS volume: from then on it may hold data, and it is
     /// never replaced by an empty one.
     #[serde(default)]
@@ -257,6 +271,10 @@ pub struct VolumeCreation {
     /// The snapshot that the volume is created from.
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
+
+    /// How fast EC2 reads the volume from the snapshot, in MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization_rate: Option<i32>,
 
     /// The KMS key.
     #[serde(rename = "kmsKeyID", default, skip_serializing_if = "Option::is_none")]

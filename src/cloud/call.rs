@@ -31,6 +31,8 @@ pub enum Call {
     DescribeTags,
     /// Lists volumes.
     DescribeVolumes,
+    /// Reads how far the initialization of volumes is.
+    DescribeVolumeStatus,
     /// Lists modifications of volumes.
     DescribeVolumesModifications,
     /// Takes a snapshot.

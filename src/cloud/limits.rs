@@ -36,10 +36,11 @@ impl Limit {
         match call {
             Call::RunInstances => Self::Launch,
             Call::TerminateInstances => Self::Terminate,
-            // Every list of ours has a filter or pages.
+            // Every list of ours has a filter, pages or ids.
             Call::DescribeInstances
             | Call::DescribeInstanceStatus
             | Call::DescribeVolumes
+            | Call::DescribeVolumeStatus
             | Call::DescribeVolumesModifications
             | Call::DescribeSnapshots
             | Call::DescribeImages

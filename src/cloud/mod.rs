@@ -92,6 +92,11 @@ pub trait Cloud: Send + Sync + 'static {
     /// The newest modification of each of these volumes, where there is one.
     async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError>;
 
+    /// How far EC2 has read these volumes from their snapshots; nothing of one that it says nothing of. All
+    /// of them must be known to EC2, or the whole call fails. It may be five minutes old
+    /// (`API_VolumeStatusItem`).
+    async fn describe_initializations(&self, ids: &[VolumeId]) -> Result<Vec<Initialization>, CloudError>;
+
     /// Takes a snapshot, with its tags in the same call. EC2 has no token for it. One attempt on the wire.
     async fn create_snapshot(
         &self,

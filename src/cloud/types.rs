@@ -1,6 +1,7 @@
 //! Values that go to and come from EC2, free of the SDK's types.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -128,6 +129,8 @@ pub struct CreateVolumeRequest {
     pub throughput: Option<i32>,
     /// The snapshot to fill it from.
     pub snapshot_id: Option<SnapshotId>,
+    /// How fast EC2 reads it from the snapshot, in MiB/s; `None` leaves it to EC2.
+    pub initialization_rate: Option<i32>,
     /// The KMS key.
     pub kms_key_id: Option<String>,
     /// Tags.
@@ -206,6 +209,17 @@ pub enum VolumeState {
     Error,
     /// A state that this release does not know.
     Unknown,
+}
+
+/// How far EC2 has read a volume from its snapshot, as one answer showed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Initialization {
+    /// The volume.
+    pub volume: VolumeId,
+    /// Per cent: 100 when it has ended.
+    pub progress: i32,
+    /// What is left of it, as EC2 estimates it; only at a rate that was requested.
+    pub left: Option<Duration>,
 }
 
 /// The newest modification of a volume.

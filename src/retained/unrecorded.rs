@@ -241,6 +241,7 @@ impl Unrecorded {
             file_system: choices.file_system,
             zone: self.zone.clone(),
             snapshot_id: None,
+            initialization_rate: None,
             adopt_retained: None,
             adopt: None,
             release: false,

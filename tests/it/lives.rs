@@ -116,6 +116,11 @@ fn a_schedule_backs_up_each_time_once_and_keeps_what_it_says_whatever_an_operato
 }
 
 #[test]
+fn a_restored_database_serves_while_ec2_reads_its_volume_and_says_how_far_that_is() {
+    judge(each(&[(1, 1), (2, 2)], backups::restored));
+}
+
+#[test]
 fn backups_come_to_an_end_whatever_lies() {
     let seeds: Vec<(u64, u64)> = seeds().unwrap_or(0..12).map(|seed| (seed, seed)).collect();
     judge(each(&seeds, backups::backed_up_whatever_lies));

@@ -3,6 +3,7 @@
 
 mod catalog;
 mod convert;
+mod initializations;
 mod params;
 
 use std::collections::BTreeMap;
@@ -13,8 +14,8 @@ use ec2sim::{ApiError, Health, Response, Simulator};
 use freehold::api::{InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use freehold::cloud::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
-    LaunchRequest, Modification, ModifyVolumeRequest, ScheduledEvent, Snapshot, VolumeQuery,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Initialization, Instance, InstanceHealth,
+    InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest, ScheduledEvent, Snapshot, VolumeQuery,
 };
 
 use convert::{instance, modification, snapshot, volume};
@@ -264,6 +265,7 @@ impl Cloud for ModelCloud {
         params.extend(request.iops.map(|iops| param("Iops", iops)));
         params.extend(request.throughput.map(|throughput| param("Throughput", throughput)));
         params.extend(request.snapshot_id.iter().map(|id| param("SnapshotId", id)));
+        params.extend(request.initialization_rate.map(|rate| param("VolumeInitializationRate", rate)));
         params.extend(request.kms_key_id.iter().map(|key| param("KmsKeyId", key)));
         params.extend(tag_specification(1, "volume", &request.tags));
         let Response::Volume(view) = self.call("CreateVolume", &params).await? else {
@@ -343,6 +345,10 @@ impl Cloud for ModelCloud {
             })
             .await?;
         Ok(modifications.into_iter().map(modification).collect())
+    }
+
+    async fn describe_initializations(&self, ids: &[VolumeId]) -> Result<Vec<Initialization>, CloudError> {
+        self.initializations(ids).await
     }
 
     async fn create_snapshot(

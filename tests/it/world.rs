@@ -163,6 +163,7 @@ pub fn create_volume(volume_uid: &str) -> CreateVolumeRequest {
         iops: Some(3000),
         throughput: Some(125),
         snapshot_id: None,
+        initialization_rate: None,
         kms_key_id: None,
         tags: identity::tags(&owner, 1, &BTreeMap::new()),
     }

@@ -2,6 +2,7 @@
 //! error, never a guess.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use aws_sdk_ec2::operation::create_snapshot::CreateSnapshotOutput;
 use aws_sdk_ec2::operation::create_volume::CreateVolumeOutput;
@@ -15,7 +16,7 @@ use super::whole::incomplete;
 use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::call::Call;
 use crate::cloud::{
-    Attachment, CloudError, EbsVolume, Instance, InstanceHealth, InstanceState, Modification,
+    Attachment, CloudError, EbsVolume, Initialization, Instance, InstanceHealth, InstanceState, Modification,
     ModificationState, ScheduledEvent, Snapshot, SnapshotState, VolumeState,
 };
 
@@ -181,6 +182,22 @@ pub(super) fn modification(
     })
 }
 
+/// How far the initialization is; `None` where EC2 says nothing of it.
+pub(super) fn initialization(
+    call: Call,
+    status: sdk::VolumeStatusItem,
+) -> Result<Option<Initialization>, CloudError> {
+    let volume = VolumeId(status.volume_id.ok_or_else(|| incomplete(call, "volume id"))?);
+    let Some(details) = status.initialization_status_details else { return Ok(None) };
+    let Some(progress) = details.progress else { return Ok(None) };
+    let left = details.estimated_time_to_complete_in_seconds.and_then(|left| u64::try_from(left).ok());
+    Ok(Some(Initialization {
+        volume,
+        progress: i32::try_from(progress.clamp(0, 100)).unwrap_or_default(),
+        left: left.map(Duration::from_secs),
+    }))
+}
+
 pub(super) fn snapshot(call: Call, snapshot: sdk::Snapshot) -> Result<Snapshot, CloudError> {
     let state = snapshot.state.ok_or_else(|| incomplete(call, "snapshot state"))?;
     Ok(Snapshot {
@@ -296,6 +313,28 @@ mod tests {
     fn an_instance_without_id_or_state_is_an_error_not_a_guess() {
         assert!(instance(CALL, running().set_instance_id(None).build()).is_err());
         assert!(instance(CALL, running().set_state(None).build()).is_err());
+    }
+
+    #[test]
+    fn an_initialization_is_read_as_far_as_ec2_says_it() {
+        let status = |progress: Option<i64>, left: Option<i64>| {
+            let details = sdk::InitializationStatusDetails::builder()
+                .set_progress(progress)
+                .set_estimated_time_to_complete_in_seconds(left)
+                .build();
+            sdk::VolumeStatusItem::builder().volume_id("vol-1").initialization_status_details(details).build()
+        };
+        let read = |status| {
+            let read = initialization(Call::DescribeVolumeStatus, status).unwrap();
+            read.map(|it| (it.progress, it.left.map(|left| left.as_secs())))
+        };
+        assert_eq!(read(status(Some(37), Some(90))), Some((37, Some(90))));
+        assert_eq!(read(status(Some(37), None)), Some((37, None)));
+        assert_eq!(read(status(Some(101), Some(-1))), Some((100, None)));
+        assert_eq!(read(status(None, Some(90))), None);
+        assert_eq!(read(sdk::VolumeStatusItem::builder().volume_id("vol-1").build()), None);
+        let without_id = sdk::VolumeStatusItem::builder().build();
+        assert!(initialization(Call::DescribeVolumeStatus, without_id).is_err());
     }
 
     #[test]

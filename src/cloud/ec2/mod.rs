@@ -6,6 +6,7 @@ mod convert;
 mod counted;
 mod failed;
 mod in_term;
+mod initializations;
 mod requests;
 mod whole;
 
@@ -26,8 +27,8 @@ use self::requests::{Gathered, Selection};
 use self::whole::incomplete;
 use super::call::Call;
 use super::{
-    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery,
-    LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
+    Cloud, CloudError, CreateVolumeRequest, EbsVolume, Initialization, Instance, InstanceHealth,
+    InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 use crate::api::{InstanceId, SnapshotId, VolumeId};
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
@@ -336,6 +337,10 @@ impl Cloud for Ec2 {
             }
         }
         Ok(newest.into_values().collect())
+    }
+
+    async fn describe_initializations(&self, ids: &[VolumeId]) -> Result<Vec<Initialization>, CloudError> {
+        self.initializations(ids).await
     }
 
     async fn create_snapshot(

@@ -97,6 +97,7 @@ pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> C
         iops,
         throughput,
         snapshot_id,
+        initialization_rate,
         kms_key_id,
         tags,
     } = request;
@@ -109,6 +110,7 @@ pub(super) fn create_volume(client: &Client, request: &CreateVolumeRequest) -> C
         .set_iops(*iops)
         .set_throughput(*throughput)
         .set_snapshot_id(snapshot_id.as_ref().map(|id| id.0.clone()))
+        .set_volume_initialization_rate(*initialization_rate)
         .encrypted(true)
         .set_kms_key_id(kms_key_id.clone())
         .tag_specifications(tag_specification(ResourceType::Volume, tags))

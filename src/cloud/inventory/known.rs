@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::store::{AnyStore, Resource, Store};
+use super::view::InitializationView;
 
 use crate::api::{InstanceId, VolumeId};
 use crate::cloud::identity::Kind;
@@ -55,6 +56,19 @@ pub(super) struct Volumes {
     pub store: Store<EbsVolume>,
     /// What EC2 answered of the volumes whose modification is awaited; none where no answer has come yet.
     pub modifications: BTreeMap<VolumeId, Option<Modification>>,
+    /// Those that EC2 reads from their snapshots.
+    pub initializing: Initializing,
+}
+
+/// What is known of the volumes whose initialization is awaited.
+#[derive(Default)]
+pub(super) struct Initializing {
+    /// These volumes, by the UIDs of their owners.
+    pub awaited: BTreeMap<String, VolumeId>,
+    /// What EC2 last said of each.
+    pub answers: BTreeMap<VolumeId, InitializationView>,
+    /// When EC2 was last asked, answered or not, since the newest of them is awaited.
+    pub requested_at: Option<Instant>,
 }
 
 /// A snapshot whose owner is a Backup.
@@ -92,6 +106,33 @@ impl Known {
         }
         let modifying = self.volumes.store.modifying();
         self.volumes.modifications.retain(|id, _| modifying.contains(id));
+    }
+}
+
+impl Initializing {
+    /// Sets the volume of this owner whose initialization is awaited; none if that has ended.
+    pub fn set(&mut self, uid: &str, id: Option<&VolumeId>) {
+        if self.awaited.get(uid) == id {
+            return;
+        }
+        if let Some(id) = id {
+            self.awaited.insert(uid.to_owned(), id.clone());
+            self.requested_at = None;
+        } else {
+            self.awaited.remove(uid);
+        }
+        let awaited: BTreeSet<&VolumeId> = self.awaited.values().collect();
+        self.answers.retain(|id, _| awaited.contains(id));
+    }
+
+    /// What EC2 last said of this owner's volume.
+    pub fn of(&self, uid: &str) -> Option<InitializationView> {
+        self.answers.get(self.awaited.get(uid)?).copied()
+    }
+
+    /// Whether something is awaited and EC2 was last asked this long ago.
+    pub fn is_due(&self, pause: Duration, now: Instant) -> bool {
+        !self.awaited.is_empty() && self.requested_at.is_none_or(|at| now.duration_since(at) >= pause)
     }
 }
 

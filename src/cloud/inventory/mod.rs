@@ -35,7 +35,8 @@ use crate::clock::Clock;
 use crate::settings::Timing;
 
 pub use self::view::{
-    Awaited, EmptyRuns, InstanceView, Interest, SnapshotView, SyncStats, TaggedVolume, VolumeView, Wake,
+    Awaited, EmptyRuns, InitializationView, InstanceView, Interest, SnapshotView, SyncStats, TaggedVolume,
+    VolumeView, Wake,
 };
 
 /// The shared cache of what EC2 shows.
@@ -131,6 +132,9 @@ impl Inventory {
         state.store(kind).forget(uid);
         if kind == Kind::Node {
             state.known.instances.named.remove(uid);
+        }
+        if kind == Kind::Volume {
+            state.known.volumes.initializing.set(uid, None);
         }
     }
 

@@ -21,8 +21,8 @@ use crate::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use crate::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use crate::cloud::identity;
 use crate::cloud::{
-    CloudError, CreateVolumeRequest, EbsVolume, Instance, InstanceHealth, InstanceQuery, InstanceState,
-    LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery, VolumeState,
+    CloudError, CreateVolumeRequest, EbsVolume, Initialization, Instance, InstanceHealth, InstanceQuery,
+    InstanceState, LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery, VolumeState,
 };
 
 const CLUSTER: &str = "cluster";
@@ -41,6 +41,9 @@ struct Shown {
     volumes: Vec<EbsVolume>,
     snapshots: Vec<Snapshot>,
     modifications: Vec<Modification>,
+    initializations: Vec<Initialization>,
+    /// Answered to reads of the initializations.
+    initialization_error: Option<CloudError>,
     unhealthy: Vec<InstanceHealth>,
     /// Answered to lists without ids.
     error: Option<CloudError>,
@@ -130,6 +133,14 @@ impl Cloud for Small {
             .filter(|modification| ids.contains(&modification.volume))
             .cloned()
             .collect())
+    }
+
+    async fn describe_initializations(&self, ids: &[VolumeId]) -> Result<Vec<Initialization>, CloudError> {
+        let shown = self.called("initializations")?;
+        if let Some(error) = &shown.initialization_error {
+            return Err(error.clone());
+        }
+        Ok(shown.initializations.iter().filter(|it| ids.contains(&it.volume)).cloned().collect())
     }
 
     async fn describe_snapshots(

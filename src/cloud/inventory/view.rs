@@ -43,10 +43,21 @@ pub struct VolumeView {
     pub modification: Option<Modification>,
     /// Whether EC2 has answered since that pass; until then, the absence of a modification proves nothing.
     pub modification_is_known: bool,
+    /// How far its initialization is, if a pass awaits the end of that and EC2 has said it.
+    pub initialization: Option<InitializationView>,
     /// When the last full sync started; `None`: there was none yet, so an empty list proves nothing.
     pub swept_at: Option<Timestamp>,
     /// The empty look-ups by tag since the last possible send.
     pub empty: Option<EmptyRun>,
+}
+
+/// How far EC2 has read a volume from its snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InitializationView {
+    /// Per cent: 100 when it has ended.
+    pub progress: i32,
+    /// When it ends, as EC2 estimated it when it was asked.
+    pub expected_end: Option<Timestamp>,
 }
 
 /// An EBS volume by its tags: whose it is or was, and how large.

@@ -114,6 +114,7 @@ fn world() -> Observed {
             volumes: vec![ebs(VolumeState::InUse)],
             modification: None,
             modification_is_known: true,
+            initialization: None,
             swept_at: Some(at(8)),
             empty: None,
         },

@@ -124,6 +124,11 @@ pub fn status(
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
+        initialization: observed
+            .volume
+            .ours()
+            .and_then(|volume| volume.status.as_ref()?.initialization.clone())
+            .or(old.initialization),
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, decided.new_node.as_ref(), old.replacement),

@@ -26,7 +26,7 @@ const PROGRESS: [ConditionType; 11] = [
 ];
 
 /// The fields that name what is there, of all kinds.
-const FOUND: [&str; 16] = [
+const FOUND: [&str; 17] = [
     "applied",
     "coreNodeName",
     "credentialsSecretName",
@@ -34,6 +34,7 @@ const FOUND: [&str; 16] = [
     "engineVersion",
     "firstReadyAt",
     "health",
+    "initialization",
     "instanceType",
     "nodeName",
     "observedGeneration",

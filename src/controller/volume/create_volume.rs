@@ -42,6 +42,7 @@ impl Creation for CreateVolume<'_> {
     fn announce(&self, status: &mut VolumeStatus) {
         status.creation = Some(self.0.clone());
         status.volume_id = None;
+        status.initialization = None;
     }
 
     fn attempt_in(status: &mut VolumeStatus) -> Option<&mut Attempt> {
@@ -62,6 +63,7 @@ impl Creation for CreateVolume<'_> {
             iops: creation.iops,
             throughput: creation.throughput,
             snapshot_id: creation.snapshot_id.clone(),
+            initialization_rate: creation.initialization_rate,
             kms_key_id: creation.kms_key_id.clone(),
             tags: creation.tags.clone(),
         };

@@ -6,6 +6,7 @@ pub mod build;
 mod create_snapshot;
 mod create_volume;
 pub mod expansion;
+pub mod initialization;
 pub mod messages;
 pub mod observe;
 pub mod plan;
@@ -129,7 +130,7 @@ async fn pass(volume: &Volume, copies: &Copies, ctx: &Context, events: &Events) 
     }
     let new = status::status(&observed, &plan, &acted, ctx.clock.now());
     // Before the status is written, which may fail.
-    remember::remember(&plan, &acted, ctx);
+    remember::remember(&plan, &acted, &new, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
     let volumes =
         Api::<Volume>::namespaced(ctx.client.clone(), &acted.object.namespace().unwrap_or_default());

@@ -3,22 +3,24 @@
 
 use kube::ResourceExt;
 
+use super::initialization;
 use super::observe::Observed;
 use super::plan::action::{Plan, VolumeInterest};
 use super::wait::VolumeWait;
-use crate::api::Volume;
+use crate::api::{Volume, VolumeStatus};
 use crate::cloud::identity::Kind;
 use crate::cloud::inventory::{Awaited, Interest};
 use crate::controller::creation::judge::last_possible_send;
 use crate::controller::pass::acted::Acted;
 use crate::controller::pass::context::Context;
 
-/// What a pass has planned and done, as far as later passes need it.
-pub(super) fn remember(plan: &Plan, acted: &Acted<Volume>, ctx: &Context) {
+/// What a pass has planned and done, as far as later passes need it. `new` is the status that it writes.
+pub(super) fn remember(plan: &Plan, acted: &Acted<Volume>, new: &VolumeStatus, ctx: &Context) {
     let volume = &acted.object;
     let uid = volume.uid().unwrap_or_default();
     ctx.references.remember(&uid, &volume.namespace().unwrap_or_default(), &volume.name_any());
     interest(&uid, volume, plan, ctx);
+    ctx.inventory.set_initializing(&uid, initialization::awaited(volume, new, ctx.clock.now()));
     let id = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     ctx.inventory.set_named(Kind::Volume, &uid, id.filter(|_| !volume.spec.release).map(|id| id.0.as_str()));
 }

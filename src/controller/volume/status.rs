@@ -8,7 +8,7 @@ use super::observe::Observed;
 use super::plan::action::{Action, Plan, Stage};
 use super::wait::VolumeWait;
 use super::wait::modification::ModificationWait;
-use super::{messages, recorded};
+use super::{initialization, messages, recorded};
 use crate::api::ConditionType as Type;
 use crate::api::volume::ModificationRefusal;
 use crate::api::{EventReason, Reason, Size, Volume, VolumeStatus};
@@ -49,6 +49,7 @@ pub fn status(observed: &Observed, plan: &Plan, acted: &Acted<Volume>, now: Time
         },
         modification_refused: modification_refused(plan, acted, observed.volume.metadata.generation),
         lost_since,
+        initialization: initialization::status(old.initialization, observed.volumes.initialization, now),
         size: volume.map(|volume| Size::from_gib(volume.size)).or_else(|| old.size.clone()),
         ..old
     }

@@ -117,6 +117,7 @@ fn world() -> Observed {
             volumes: Vec::new(),
             modification: None,
             modification_is_known: true,
+            initialization: None,
             swept_at: Some(at(8)),
             empty: None,
         },
@@ -131,6 +132,7 @@ fn world() -> Observed {
             volumes: Vec::new(),
             modification: None,
             modification_is_known: true,
+            initialization: None,
             swept_at: Some(at(8)),
             empty: None,
         },
@@ -215,6 +217,7 @@ fn launch(attempt: i32, when: Timestamp) -> VolumeCreation {
         iops: None,
         throughput: None,
         snapshot_id: None,
+        initialization_rate: None,
         kms_key_id: Some("key".to_owned()),
         tags: identity::tags(&owner, attempt, &BTreeMap::from([("team".to_owned(), "platform".to_owned())])),
     }

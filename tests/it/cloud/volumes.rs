@@ -1,9 +1,12 @@
 //! EBS volumes and snapshots: made, tagged, modified, attached, deleted.
 
+use std::time::Duration;
+
 use freehold::api::VolumeId;
 use freehold::cloud::identity::{self, Kind};
 use freehold::cloud::{
-    Class, ModificationState, ModifyVolumeRequest, SnapshotState, VolumeQuery, VolumeState,
+    Class, CreateVolumeRequest, Initialization, ModificationState, ModifyVolumeRequest, SnapshotState,
+    VolumeQuery, VolumeState,
 };
 use pretty_assertions::assert_eq;
 
@@ -162,5 +165,44 @@ async fn a_snapshot_that_has_lost_its_tags_is_found_by_its_id() {
         world.cloud.delete_snapshot(&taken.id).await.unwrap();
         world.advance(60);
         assert_eq!(world.cloud.describe_snapshot(&taken.id).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn a_volume_from_a_snapshot_is_created_with_its_rate_and_says_how_far_it_is_read() {
+    for face in BOTH {
+        let world = World::new(face).await;
+        let empty = world.cloud.create_volume(&create_volume("volume-1")).await.unwrap();
+        world.advance(10);
+        let tags = identity::owner_tags(CLUSTER, Kind::Backup, "backup-1");
+        let snapshot = world.cloud.create_snapshot(&empty.id, &tags).await.unwrap().id;
+        world.advance(60);
+        let request = CreateVolumeRequest {
+            snapshot_id: Some(snapshot),
+            initialization_rate: Some(200),
+            ..create_volume("volume-2")
+        };
+        let made = world.cloud.create_volume(&request).await.unwrap();
+        assert_eq!(world.cloud.create_volume(&request).await.unwrap().id, made.id);
+        let slower = CreateVolumeRequest { initialization_rate: Some(100), ..request.clone() };
+        assert_eq!(
+            world.cloud.create_volume(&slower).await.unwrap_err().class,
+            Class::Token,
+            "the rate is part of the request of an attempt"
+        );
+        world.advance(256);
+        let ids = [made.id.clone(), empty.id.clone()];
+        let half =
+            Initialization { volume: made.id.clone(), progress: 50, left: Some(Duration::from_secs(256)) };
+        assert_eq!(world.cloud.describe_initializations(&ids).await.unwrap(), [half]);
+        world.advance(256);
+        let whole = Initialization { volume: made.id.clone(), progress: 100, left: Some(Duration::ZERO) };
+        assert_eq!(world.cloud.describe_initializations(&ids).await.unwrap(), [whole]);
+        let ids = [made.id.clone(), VolumeId("vol-00000000000000000".into())];
+        assert_eq!(world.cloud.describe_initializations(&ids).await.unwrap_err().class, Class::NotFound);
+        assert_eq!(world.cloud.describe_initializations(&[]).await.unwrap(), []);
+
+        let of_nothing = CreateVolumeRequest { initialization_rate: Some(200), ..create_volume("volume-3") };
+        assert_eq!(world.cloud.create_volume(&of_nothing).await.unwrap_err().class, Class::Invalid);
     }
 }

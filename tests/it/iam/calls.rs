@@ -29,7 +29,7 @@ const CONSISTENCY: &str = "freehold.dev/consistency";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 102] = [
+pub static CALLS: [Row; 103] = [
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -38,6 +38,7 @@ pub static CALLS: [Row; 102] = [
     row("DescribeInstanceStatus", || call("DescribeInstanceStatus", &[])),
     row("DescribeVolumes", || call("DescribeVolumes", &[])),
     row("DescribeVolumesModifications", || call("DescribeVolumesModifications", &[])),
+    row("DescribeVolumeStatus", || call("DescribeVolumeStatus", &[])),
     row("DescribeSnapshots", || call("DescribeSnapshots", &[("Owner.1", "self")])),
     row("DescribeSubnets", || call("DescribeSubnets", &[])),
     row("DescribeImages", || call("DescribeImages", &[])),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ec2sim::{Effect, Fault};
 use freehold::api::Backup;
+use jiff::Timestamp;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
 use rand::{Rng as _, SeedableRng as _};
@@ -102,6 +103,36 @@ pub async fn backed_up_whatever_lies(seed: u64) {
     house.rest().await;
     house.judge_backups();
     house.judge();
+}
+
+/// A database is restored at a rate at which EC2 takes longer than the machine does: it serves meanwhile, and
+/// its status says how far that is, until it has ended.
+pub async fn restored(seed: u64) {
+    let mut house = House::build(seed, Lies::none()).await;
+    house.start_with(2, &SLOW_ELECTION);
+    house.create(&json!({"deletionPolicy": "Delete"})).await;
+    house.until_ready(LONG).await;
+    house.back_up("one", "Retain").await;
+    house.until_ended(&["one"]).await;
+    house.delete().await;
+    house.until_gone(LONG).await;
+    let restore = json!({"backupName": "one", "initializationRate": 100});
+    house.create(&json!({"deletionPolicy": "Delete", "restore": restore})).await;
+    house.until_ready(LONG).await;
+    let initialization = |house: &House| house.database().unwrap()["status"]["initialization"].clone();
+    let is_estimated = |it: &House| initialization(it)["expectedEnd"].is_string();
+    house.until("an end is expected", LONG, is_estimated).await;
+    assert!(initialization(&house)["progressPercent"].as_i64().unwrap() < 100, "{}", initialization(&house));
+    let expected: Timestamp = initialization(&house)["expectedEnd"].as_str().unwrap().parse().unwrap();
+    house.until("EC2 has read it", LONG, |it| initialization(it)["endedAt"].is_string()).await;
+    let late = house.ec2.now().duration_since(expected).as_secs();
+    assert!((0..600).contains(&late), "it ended {late} s after it was expected to");
+    assert_eq!(initialization(&house)["progressPercent"], 100);
+    house.rest().await;
+    house.judge_backups();
+    house.judge();
+    let asked = house.ec2.journal().iter().filter(|it| it.action == "DescribeVolumeStatus").count();
+    assert!((2..=6).contains(&asked), "100 GiB take 1,024 s, and EC2 was asked {asked} times");
 }
 
 impl House {

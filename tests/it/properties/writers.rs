@@ -26,7 +26,9 @@ pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
     let databases = record.changes.iter().filter(|change| change.resource == DATABASES);
     let metadata =
         databases.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
-    let databases: BTreeSet<_> = metadata.map(|it| (it["namespace"].as_str(), it["name"].as_str())).collect();
+    // One that is created again under its name is another one, with credentials of its own.
+    let identity = |it: &Value| ["namespace", "name", "uid"].map(|key| it[key].as_str().map(str::to_owned));
+    let databases: BTreeSet<_> = metadata.map(identity).collect();
     if all.len() > databases.len().max(1) || all.contains("") {
         return Err(format!("{} passwords were there, for {} databases", all.len(), databases.len()));
     }

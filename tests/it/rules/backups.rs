@@ -1,11 +1,11 @@
 //! The rules of a Backup, and of a Database that begins with the data of one.
 
-use freehold::api::{Backup, BackupSchedule, Database};
+use freehold::api::{Backup, BackupSchedule, Database, Volume};
 use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, RECORD, create, database, judge, update, with};
+use super::{NAMESPACE, RECORD, create, database, judge, update, volume, with};
 use crate::kit::test_env::{control_plane, run};
 
 fn backup() -> Value {
@@ -25,9 +25,20 @@ fn a_backup_and_a_restore_that_contradict_themselves_are_refused_with_the_field(
         (json!({"spec": {"deletionPolicy": "Delete"}}), &[]),
         (json!({"spec": {"deletionPolicy": "Keep"}}), &["spec.deletionPolicy"]),
     ];
-    let of_database: [(Value, &[&str]); 6] = [
+    let of_database: [(Value, &[&str]); 11] = [
         (json!({"restore": {"backupName": "nightly"}}), &[]),
         (json!({"restore": {"snapshotID": "snap-1"}}), &[]),
+        (json!({"restore": {"snapshotID": "snap-1", "initializationRate": 100}}), &[]),
+        (json!({"restore": {"backupName": "nightly", "initializationRate": 300}}), &[]),
+        (
+            json!({"restore": {"backupName": "nightly", "initializationRate": 99}}),
+            &["initializationRate", "100"],
+        ),
+        (
+            json!({"restore": {"backupName": "nightly", "initializationRate": 301}}),
+            &["initializationRate", "300"],
+        ),
+        (json!({"restore": {"initializationRate": 300}}), &["spec.restore", "exactly one of"]),
         (json!({"restore": {}}), &["spec.restore", "exactly one of"]),
         (json!({"restore": {"backupName": "a", "snapshotID": "snap-1"}}), &["spec.restore", "exactly one"]),
         (
@@ -72,6 +83,37 @@ fn a_backup_and_a_restore_that_contradict_themselves_are_refused_with_the_field(
             let changes = json!({"spec": {"restore": restore}});
             let answer = update::<Database>(&client, restored.clone(), &changes).await;
             judge(&changes, answer.as_ref(), &["spec.restore can be set only when"], &mut failures);
+        }
+        assert!(failures.is_empty(), "{failures:#?}");
+    });
+}
+
+#[test]
+fn a_rate_of_initialization_needs_a_snapshot_and_cannot_change() {
+    let rated = json!({"metadata": {"name": "rules-rated"},
+        "spec": {"snapshotID": "snap-1", "initializationRate": 100}});
+    let creations: [(Value, &[&str]); 4] = [
+        (json!({"snapshotID": "snap-1", "initializationRate": 300}), &[]),
+        (json!({"snapshotID": "snap-1"}), &[]),
+        (json!({"initializationRate": 100}), &["spec.initializationRate needs spec.snapshotID"]),
+        (json!({"snapshotID": "snap-1", "initializationRate": 99}), &["spec.initializationRate"]),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (changes, says) in creations {
+            let object = with(volume(), &json!({"metadata": {"name": "rules-tried"}, "spec": changes}));
+            let answer = create::<Volume>(&client, object).await;
+            judge(&changes, answer.as_ref(), says, &mut failures);
+        }
+        let object = with(volume(), &rated);
+        let volumes = Api::<Volume>::namespaced(client.clone(), NAMESPACE);
+        let made = serde_json::from_value(object.clone()).unwrap();
+        volumes.create(&PostParams::default(), &made).await.unwrap();
+        for rate in [json!(null), json!(200)] {
+            let changes = json!({"spec": {"initializationRate": rate}});
+            let answer = update::<Volume>(&client, object.clone(), &changes).await;
+            judge(&changes, answer.as_ref(), &["spec.initializationRate cannot change"], &mut failures);
         }
         assert!(failures.is_empty(), "{failures:#?}");
     });

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tokio::time::Instant;
+
 use super::synced::Synced;
 
 use crate::api::VolumeId;
@@ -9,12 +11,13 @@ use crate::cloud::call::Call;
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::inventory::known::Volumes;
 use crate::cloud::inventory::store::Resource;
-use crate::cloud::inventory::{Inventory, TaggedVolume, VolumeView};
-use crate::cloud::{CloudError, EbsVolume, VALUES_PER_FILTER, VolumeQuery, VolumeState};
+use crate::cloud::inventory::{InitializationView, Inventory, TaggedVolume, VolumeView};
+use crate::cloud::{CloudError, EbsVolume, Initialization, VALUES_PER_FILTER, VolumeQuery, VolumeState};
+use crate::time::later;
 
 pub(super) const SYNCED: Synced = Synced {
     idle: |timing| Some(timing.volume_sync_interval),
-    sync: |inventory, _| Box::pin(sync(inventory)),
+    sync: |inventory, began| Box::pin(sync(inventory, began)),
 };
 
 impl Resource for EbsVolume {
@@ -33,16 +36,23 @@ impl Inventory {
     /// What EC2 shows of the EBS volumes of this `Volume`.
     pub fn volumes_of(&self, volume_uid: &str) -> VolumeView {
         let state = self.lock();
-        let Volumes { store, modifications } = &state.known.volumes;
+        let Volumes { store, modifications, initializing } = &state.known.volumes;
         let volumes = store.of(volume_uid);
         let answer = volumes.iter().find_map(|volume| modifications.get(&volume.id));
         VolumeView {
             modification: answer.cloned().flatten(),
             modification_is_known: answer.is_some(),
+            initialization: initializing.of(volume_uid),
             volumes,
             swept_at: store.swept_at(),
             empty: store.empty_runs(volume_uid).by_tag,
         }
+    }
+
+    /// Sets the EBS volume of this `Volume` whose initialization is awaited: EC2 is asked for it at the idle
+    /// interval of volumes, for all that are awaited in one call. None if nothing is awaited.
+    pub fn set_initializing(&self, volume_uid: &str, id: Option<&VolumeId>) {
+        self.lock().known.volumes.initializing.set(volume_uid, id);
     }
 
     /// Every EBS volume that is or was that of a `Volume` and is not being deleted, of this namespace or of
@@ -79,9 +89,49 @@ fn tagged(volume: &EbsVolume) -> Option<TaggedVolume> {
     })
 }
 
-async fn sync(inventory: &Inventory) -> Result<(), CloudError> {
+async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
     list(inventory).await?;
-    look_up_modifications(inventory).await
+    look_up_modifications(inventory).await?;
+    // EC2's figures are up to five minutes old: no more often than the idle interval, however often the syncs
+    // come.
+    let pause = inventory.timing.volume_sync_interval;
+    let is_due = inventory.lock().known.volumes.initializing.is_due(pause, began);
+    // The lists have succeeded, and what is shown decides nothing: a role without this right changes nothing
+    // else.
+    if is_due && let Err(error) = inventory.slowed(look_up_initializations(inventory, began).await) {
+        tracing::warn!(%error,
+            "EC2 did not report how far volumes are read from snapshots; keeping the last report");
+    }
+    Ok(())
+}
+
+/// Those that the last full sync showed: an id that EC2 does not know fails the call for all.
+async fn look_up_initializations(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+    let ids: Vec<VolumeId> = {
+        let mut state = inventory.lock();
+        let Volumes { store, initializing, .. } = &mut state.known.volumes;
+        initializing.requested_at = Some(began);
+        let is_shown = |id: &&VolumeId| store.values().any(|volume| volume.id == **id);
+        initializing.awaited.values().filter(is_shown).cloned().collect()
+    };
+    for ids in ids.chunks(VALUES_PER_FILTER) {
+        inventory.acquire(Call::DescribeVolumeStatus, 1).await;
+        let asked_at = inventory.clock.now();
+        let found = inventory.cloud.describe_initializations(ids).await?;
+        let mut state = inventory.lock();
+        let initializing = &mut state.known.volumes.initializing;
+        let mut woken = BTreeSet::new();
+        for Initialization { volume, progress, left } in found {
+            let view = InitializationView { progress, expected_end: left.map(|left| later(asked_at, left)) };
+            let owners = initializing.awaited.iter().filter(|(_, id)| **id == volume);
+            let owners: Vec<String> = owners.map(|(uid, _)| uid.clone()).collect();
+            if !owners.is_empty() && initializing.answers.insert(volume, view) != Some(view) {
+                woken.extend(owners);
+            }
+        }
+        state.wake(Kind::Volume, woken);
+    }
+    Ok(())
 }
 
 async fn list(inventory: &Inventory) -> Result<(), CloudError> {
@@ -110,7 +160,7 @@ async fn look_up_modifications(inventory: &Inventory) -> Result<(), CloudError> 
         inventory.acquire(Call::DescribeVolumesModifications, 1).await;
         let found = inventory.cloud.describe_modifications(ids).await?;
         let mut state = inventory.lock();
-        let Volumes { store, modifications } = &mut state.known.volumes;
+        let Volumes { store, modifications, .. } = &mut state.known.volumes;
         let mut changed = BTreeSet::new();
         for id in ids {
             let answer = found.iter().find(|modification| modification.volume == *id).cloned();

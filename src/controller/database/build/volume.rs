@@ -19,6 +19,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         start_empty: _,
         new_credentials: _,
     } = &database.spec.storage;
+    let rate = database.spec.restore.as_ref().and_then(|restore| restore.initialization_rate);
     let restored = database.status.as_ref().and_then(|status| status.restored.as_ref());
     VolumeSpec {
         node_class_name: database.spec.node_class_name.clone(),
@@ -29,6 +30,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         file_system: *file_system,
         zone: zone.to_owned(),
         snapshot_id: restored.map(|restored| restored.snapshot_id.clone()),
+        initialization_rate: restored.and(rate),
         adopt: None,
         release: false,
         deletion_decided: false,

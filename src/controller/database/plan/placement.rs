@@ -71,6 +71,7 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
     let mut wanted =
         build::volume_spec(&observed.database, &volume.spec.zone, build::deletion_policy(&observed.database));
     wanted.snapshot_id.clone_from(&volume.spec.snapshot_id);
+    wanted.initialization_rate = volume.spec.initialization_rate;
     wanted.adopt_retained.clone_from(&volume.spec.adopt_retained);
     wanted.adopt.clone_from(&volume.spec.adopt);
     let is_deleted = volume.metadata.deletion_timestamp.is_some();

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 
+use super::status::status_of;
 use super::*;
 use crate::api::backup::Consistency;
-use crate::api::database::{Restore, Restored};
+use crate::api::database::{Initialization, Restore, Restored};
 use crate::api::{Backup, SnapshotId, VolumeId};
 use crate::cloud::{Snapshot, SnapshotState};
 use crate::controller::backup::observe::uses;
@@ -44,8 +45,11 @@ fn restored() -> Restored {
 /// A new Database that names a Backup of which this is known.
 fn new(view: RestoreView) -> Observed {
     let mut observed = empty(json!({}), json!({}));
-    observed.database.spec.restore =
-        Some(Restore { backup_name: Some("nightly".to_owned()), snapshot_id: None });
+    observed.database.spec.restore = Some(Restore {
+        backup_name: Some("nightly".to_owned()),
+        snapshot_id: None,
+        initialization_rate: None,
+    });
     observed.kept.restore = view;
     observed
 }
@@ -86,8 +90,38 @@ fn once_it_is_decided_the_volume_is_created_from_it_whatever_becomes_of_the_back
     assert!(creates(&plan(&observed, now())));
     let volume = build::volume(&observed.database, &observed.names, "us-east-1b");
     assert_eq!(volume.spec.snapshot_id.map(|id| id.0).as_deref(), Some("snap-1"));
+    assert_eq!(volume.spec.initialization_rate, None);
     let other = build::volume(&empty(json!({}), json!({})).database, &observed.names, "us-east-1b");
     assert_eq!(other.spec.snapshot_id, None);
+}
+
+#[test]
+fn the_rate_that_the_spec_requests_is_that_of_the_volume_and_only_of_one_from_a_snapshot() {
+    let mut observed = new(RestoreView::NotRead);
+    observed.database.spec.restore.as_mut().unwrap().initialization_rate = Some(200);
+    let rate = |observed: &Observed| {
+        let spec = build::volume(&observed.database, &observed.names, "us-east-1b").spec;
+        (spec.snapshot_id.is_some(), spec.initialization_rate)
+    };
+    assert_eq!(rate(&observed), (false, None), "nothing is decided, or the status was lost");
+    observed.database.status.get_or_insert_default().restored = Some(restored());
+    assert_eq!(rate(&observed), (true, Some(200)));
+}
+
+#[test]
+fn what_the_volume_says_of_its_initialization_is_in_the_status_and_stays_when_the_volume_is_gone() {
+    let said = Initialization { progress_percent: 40, expected_end: None, ended_at: None };
+    let mut observed = new(RestoreView::NotRead);
+    observed.database.status.get_or_insert_default().restored = Some(restored());
+    let status = |observed: &Observed| status_of(observed).initialization;
+    assert_eq!(status(&observed), None);
+    let mut volume = build::volume(&observed.database, &observed.names, "us-east-1b");
+    volume.status.get_or_insert_default().initialization = Some(said.clone());
+    observed.volume = Child::Ours(Box::new(volume));
+    assert_eq!(status(&observed), Some(said.clone()));
+    observed.volume = Child::Absent;
+    observed.database.status.get_or_insert_default().initialization = Some(said.clone());
+    assert_eq!(status(&observed), Some(said));
 }
 
 /// A Backup with the snapshot snap-1, deleted at 100 under this policy, and the Database of `new`, created at
@@ -126,7 +160,8 @@ fn a_backup_that_is_deleted_with_its_snapshot_is_restored_only_where_it_waits_fo
         assert_eq!(found.as_ref().is_err_and(is), expected == "Ending", "{situation}");
         assert_eq!(uses(&database, &backup), expected == "Ok", "{situation}: the deletion waits for it");
         let id = SnapshotId("snap-1".to_owned());
-        database.spec.restore = Some(Restore { backup_name: None, snapshot_id: Some(id.clone()) });
+        database.spec.restore =
+            Some(Restore { backup_name: None, snapshot_id: Some(id.clone()), initialization_rate: None });
         let has_snapshot = backup.status.as_ref().is_some_and(|it| it.snapshot_id.is_some());
         let is_ending = ending(&id, std::slice::from_ref(&backup), &database).is_some();
         assert_eq!(is_ending, expected == "Ending" && has_snapshot, "{situation}: by its id");

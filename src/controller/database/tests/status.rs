@@ -15,7 +15,7 @@ fn status_after(world: &Observed, error: Option<ActError>) -> DatabaseStatus {
     status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now())
 }
 
-fn status_of(world: &Observed) -> DatabaseStatus {
+pub(super) fn status_of(world: &Observed) -> DatabaseStatus {
     status_after(world, None)
 }
 
@@ -134,6 +134,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         adoption: None,
         release: None,
         restored: None,
+        initialization: None,
         history,
     } = new
     else {

@@ -137,6 +137,7 @@ fn request(
         iops: spec.iops,
         throughput: spec.throughput,
         snapshot_id: spec.snapshot_id.clone(),
+        initialization_rate: spec.initialization_rate,
         kms_key_id: class.kms_key_id.clone(),
         tags: identity::tags(&owner_of(volume, &observed.cluster_id), attempt, &class_tags),
     }

@@ -364,3 +364,15 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         assert!(message(&plan(&lost, at(5000))).contains(word));
     }
 }
+
+#[test]
+fn the_rate_of_a_volume_from_a_snapshot_is_recorded_with_the_request_before_it_is_sent() {
+    let restored = with(world(), |it| {
+        it.volume.spec.snapshot_id = Some(SnapshotId("snap-1".into()));
+        it.volume.spec.initialization_rate = Some(200);
+    });
+    let plan = plan(&restored, now());
+    let [Action::Create(request)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+    assert_eq!(request.snapshot_id, Some(SnapshotId("snap-1".into())));
+    assert_eq!(request.initialization_rate, Some(200));
+}

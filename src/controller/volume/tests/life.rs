@@ -126,6 +126,7 @@ impl Life {
                 volumes: self.listed(),
                 modification: self.modification.as_ref().map(|(modification, _)| modification.clone()),
                 modification_is_known: true,
+                initialization: None,
                 swept_at: Some(self.now),
                 empty: self.empty,
             },
