@@ -15,7 +15,7 @@ use crate::api::{Database, InstanceId, NodeClass, VolumeId};
 use crate::cloud::{EbsVolume, Instance, Modification};
 use crate::cluster::controller_of;
 use crate::cluster::persistent_volume::{ebs_volume, file_system};
-use crate::controller::database::build::{CONTAINER, engine_of};
+use crate::controller::engine_container::{CONTAINER, engine_of};
 
 /// A database that runs, with everything around it.
 #[derive(Clone, Debug)]

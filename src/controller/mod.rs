@@ -9,6 +9,7 @@ pub mod contents;
 pub mod copies;
 pub mod creation;
 pub mod database;
+pub mod engine_container;
 pub mod memory;
 pub mod messages;
 pub mod node;

@@ -5,9 +5,9 @@ use k8s_openapi::api::core::v1::{Container, ContainerState, ContainerStatus, Pod
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::ResourceExt;
 
-use super::build::engine_of;
 use crate::api::Reason;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
+use crate::controller::engine_container::engine_of;
 
 /// Why the engine does not accept connections yet.
 #[derive(Clone, Debug, PartialEq, Eq)]

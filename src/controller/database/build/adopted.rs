@@ -11,13 +11,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::{Value, json};
 
 use super::noted::note;
-use super::stateful_set::{engine_of, resources, unreachable};
+use super::stateful_set::{resources, unreachable};
 use super::{inputs_hash, node, owner_reference, volume};
 use crate::api::database::{Adopt, Adoption, DatabaseSpec, Engine, EngineType, ServedAs};
 use crate::api::keys::{DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION};
 use crate::api::names::Names;
 use crate::api::volume::AdoptedVolume;
 use crate::api::{Database, Node, Volume};
+use crate::controller::engine_container::engine_of;
 use crate::engine::Profile;
 
 /// What a StatefulSet becomes that was found, with names, labels, annotations, owner and spec. `adoption` is

@@ -7,9 +7,10 @@ use k8s_openapi::api::core::v1::{Container, Node as CoreNode, ResourceRequiremen
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::stateful_set::{CONTAINER, LEAST_MEMORY};
+use super::stateful_set::LEAST_MEMORY;
 use crate::api::database::DatabaseSpec;
 use crate::controller::database::quantity::number;
+use crate::controller::engine_container::CONTAINER;
 
 const MEMORY: &str = "memory";
 

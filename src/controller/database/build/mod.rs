@@ -45,7 +45,7 @@ pub use released::{released, released_as_found};
 pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};
-pub use stateful_set::{CONTAINER, DATA, engine_of, in_priority_class, stateful_set, with_image_of};
+pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};
 pub use template::changed_fields;
 pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_spec};

@@ -22,6 +22,7 @@ use crate::api::keys::{
     DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION, NOT_READY_TAINT, UNREACHABLE_TAINT,
 };
 use crate::api::names::Names;
+use crate::controller::engine_container::CONTAINER;
 use crate::engine::postgresql::NEW_CREDENTIALS;
 use crate::engine::{self, Check, Profile, Value};
 
@@ -33,19 +34,6 @@ const LEAST: [(&str, &str); 2] = [("cpu", "100m"), ("memory", LEAST_MEMORY)];
 
 /// It fits every type.
 pub(super) const LEAST_MEMORY: &str = "256Mi";
-
-/// The name of the engine's container.
-pub const CONTAINER: &str = "engine";
-
-/// The engine's among the containers of a pod: the one that the spec names; without a name the one of the
-/// name that Freehold gives it; else the first, as `kubectl logs` takes it in a pod that was found.
-pub fn engine_of<'a>(containers: &'a [Container], named: Option<&str>) -> Option<&'a Container> {
-    let of_name = |name: &str| containers.iter().find(|container| container.name == name);
-    match named {
-        Some(name) => of_name(name),
-        None => of_name(CONTAINER).or_else(|| containers.first()),
-    }
-}
 
 /// The StatefulSet, stopped (0 replicas) or running (1).
 pub fn stateful_set(database: &Database, names: &Names, profile: &Profile, replicas: i32) -> StatefulSet {

@@ -31,6 +31,7 @@ use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::ordinal::next_ordinal;
 use crate::controller::database::pod;
 use crate::controller::database::wait::DatabaseWait;
+use crate::controller::engine_container::engine_of;
 use crate::controller::safety;
 use crate::engine::Profile;
 use crate::time::whole_second;
@@ -297,7 +298,7 @@ fn found<'a>(database: &Database, adopt: &'a Adopt, legacy: &'a Legacy) -> Resul
 /// The container that the spec names is in the template.
 fn engine_in(set: &StatefulSet, named: Option<&str>) -> Result<(), LegacyRefusal> {
     let pod = set.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let is_there = pod.is_some_and(|pod| build::engine_of(&pod.containers, named).is_some());
+    let is_there = pod.is_some_and(|pod| engine_of(&pod.containers, named).is_some());
     let container = named.unwrap_or_default().to_owned();
     is_there.then_some(()).ok_or_else(|| LegacyRefusal::NoContainer { set: set.name_any(), container })
 }
@@ -341,7 +342,7 @@ fn volume(adopt: &Adopt, legacy: &Legacy, pod: String) -> Result<String, LegacyR
         return Err(LegacyRefusal::SecondVolume { pod, volume: other.name.clone() });
     }
     let named = adopt.container_name.as_deref();
-    let engine = spec.and_then(|spec| build::engine_of(&spec.containers, named));
+    let engine = spec.and_then(|spec| engine_of(&spec.containers, named));
     let mounts = engine.and_then(|engine| engine.volume_mounts.as_ref());
     if !mounts.is_some_and(|mounts| mounts.iter().any(|mount| mount.name == data.name)) {
         let container = engine.map(|engine| engine.name.clone()).unwrap_or_default();

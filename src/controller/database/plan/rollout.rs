@@ -25,6 +25,7 @@ use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::pod::{engine_container, machine};
 use crate::controller::database::wait::{DatabaseWait, RestartStep};
+use crate::controller::engine_container::engine_of;
 use crate::controller::safety;
 use crate::engine::Profile;
 
@@ -245,7 +246,7 @@ fn cause(observed: &Observed, live: &StatefulSet, pod: &Pod) -> RestartCause {
     }
     let named = observed.engine();
     let template = live.spec.as_ref().and_then(|spec| spec.template.spec.as_ref());
-    let new = template.and_then(|template| build::engine_of(&template.containers, named));
+    let new = template.and_then(|template| engine_of(&template.containers, named));
     let (Some(new), Some(old)) = (new, engine_container(pod, named)) else { return RestartCause::Template };
     if let (Some(new), Some(old)) = (&new.image, &old.image)
         && new != old

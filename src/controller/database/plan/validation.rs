@@ -14,6 +14,7 @@ use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::observe::Observed;
+use crate::controller::engine_container::engine_of;
 use crate::controller::restoring::{RestoreRefusal, version_fits};
 use crate::engine::Value;
 use crate::engine::postgresql::DATA_DIRECTORY;
@@ -78,7 +79,7 @@ fn template_as_applied(observed: &Observed, kind: EngineType) -> Option<&Statefu
 /// The engine's container in it.
 fn engine_as_applied(observed: &Observed, kind: EngineType) -> Option<&Container> {
     let set = template_as_applied(observed, kind)?;
-    build::engine_of(&set.spec.as_ref()?.template.spec.as_ref()?.containers, observed.engine())
+    engine_of(&set.spec.as_ref()?.template.spec.as_ref()?.containers, observed.engine())
 }
 
 /// An image has its data in one place. Under another path of the same image the volume is empty to it, and
@@ -129,7 +130,7 @@ fn adopted_image(observed: &Observed) -> Option<InvalidSpec> {
         return None;
     }
     let found = adoption.found_set()?;
-    let image = build::engine_of(&found.spec?.template.spec?.containers, observed.engine())?.image.clone()?;
+    let image = engine_of(&found.spec?.template.spec?.containers, observed.engine())?.image.clone()?;
     let (then, now) = (then.version.as_deref(), now.version.as_deref());
     build::of_version(&image, then, now)
         .is_none()

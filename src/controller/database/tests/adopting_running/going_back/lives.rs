@@ -5,6 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
+use crate::controller::engine_container::engine_of;
 
 /// What happens between two passes.
 #[derive(Clone, Debug)]
@@ -134,7 +135,7 @@ impl Life {
 }
 
 fn image_of(containers: &[k8s_openapi::api::core::v1::Container]) -> String {
-    build::engine_of(containers, None).unwrap().image.clone().unwrap()
+    engine_of(containers, None).unwrap().image.clone().unwrap()
 }
 
 proptest! {
