@@ -1,6 +1,7 @@
 //! `freehold backups`: finds every backup, and every final snapshot, again by its tags in EC2, also on a
 //! cluster that knows nothing of it, and prints the Database that restores each. Only reads.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Args, ValueEnum};
@@ -11,12 +12,13 @@ use serde_json::json;
 
 use crate::api::Database;
 use crate::api::keys::{
-    CLUSTER_ID_TAG, CONSISTENCY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAME_TAG,
-    NAMESPACE_UID_TAG, UNVERIFIED,
+    CLUSTER_ID_TAG, CONSISTENCY_TAG, DATA_DIRECTORY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG,
+    FILE_SYSTEM_TAG, NAME_TAG, NAMESPACE_UID_TAG, UNVERIFIED,
 };
 use crate::cloud::identity::Kind;
 use crate::cloud::{Cloud, CloudError, Snapshot, SnapshotState, identity};
 use crate::command::text::columns;
+use crate::controller::layout;
 
 /// The options of `freehold backups`.
 #[derive(Args, Clone, Debug)]
@@ -147,6 +149,9 @@ fn read(snapshot: &Snapshot) -> Option<Found> {
         SnapshotState::Completed if consistency == UNVERIFIED => {
             Some("it may have begun without its engine's checkpoint")
         }
+        SnapshotState::Completed if is_elsewhere(&snapshot.tags) => {
+            Some("it is one of an adopted database, which has its data elsewhere on the volume")
+        }
         SnapshotState::Completed => None,
     };
     Some(Found {
@@ -169,6 +174,13 @@ fn read(snapshot: &Snapshot) -> Option<Found> {
         hindrance,
         tags_needed: Vec::new(),
     })
+}
+
+/// Whether a new Database would look for the data where it is not.
+fn is_elsewhere(tags: &BTreeMap<String, String>) -> bool {
+    let engine = json!({"type": tags.get(ENGINE_TAG), "version": tags.get(ENGINE_VERSION_TAG)});
+    let wanted = serde_json::from_value(engine).ok().and_then(|engine| layout::wanted(&engine));
+    tags.get(DATA_DIRECTORY_TAG).is_some_and(|has| wanted.as_ref() != Some(has))
 }
 
 /// What another cluster, or a namespace that was created anew, has to be given.
@@ -281,8 +293,6 @@ fn table(found: &[Found], namespace: Option<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -347,6 +357,24 @@ mod tests {
         assert!(
             read(&Snapshot { tags: BTreeMap::new(), ..snapshot(SnapshotState::Completed, "") }).is_none()
         );
+    }
+
+    #[test]
+    fn data_that_no_new_database_finds_has_no_manifest() {
+        for (engine, version, directory, is_found) in [
+            ("questdb", "9.3.4", ".", true),
+            ("questdb", "9.3.4", "questdb", false),
+            ("postgresql", "17.6", "17/data", true),
+            ("postgresql", "17.6", ".", false),
+            ("custom", "a:1", ".", true),
+            ("custom", "a:1", "unknown", false),
+        ] {
+            let mut of_adopted = snapshot(SnapshotState::Completed, "CrashConsistent");
+            let tags = [(ENGINE_TAG, engine), (ENGINE_VERSION_TAG, version), (DATA_DIRECTORY_TAG, directory)];
+            of_adopted.tags.extend(tags.map(|(key, value)| (key.to_owned(), value.to_owned())));
+            let hindrance = read(&of_adopted).unwrap().hindrance;
+            assert_eq!(hindrance.is_none(), is_found, "{engine} {directory}: {hindrance:?}");
+        }
     }
 
     #[test]

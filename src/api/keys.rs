@@ -233,7 +233,7 @@ pub const PURPOSE_TAG: &str = "freehold.dev/purpose";
 pub const PURPOSE_BACKUP: &str = "backup";
 
 /// Tag of a snapshot of ours: the engine that wrote the data, as `spec.engine.type` has it. Written with
-/// the creation, as are the four that follow.
+/// the creation, as are the five that follow.
 pub const ENGINE_TAG: &str = "freehold.dev/engine";
 
 /// Tag of a snapshot of ours: the engine's version, or the image of a custom engine.
@@ -241,6 +241,11 @@ pub const ENGINE_VERSION_TAG: &str = "freehold.dev/engine-version";
 
 /// Tag of a snapshot of ours: the file system of the volume, as `spec.storage.fileSystem` has it.
 pub const FILE_SYSTEM_TAG: &str = "freehold.dev/file-system";
+
+/// Tag of the snapshot of an adopted database: the directory of the data, relative to the root of the volume;
+/// `.` for the root itself, `unknown` where it is not known. Without it the data is where a Database of that
+/// engine has it.
+pub const DATA_DIRECTORY_TAG: &str = "freehold.dev/data-directory";
 
 /// Tag of a snapshot of ours: the UID of the namespace of its Database. A namespace that was created anew
 /// under the name has another.
@@ -273,6 +278,10 @@ pub const ADOPT_TAG: &str = "freehold.dev/adopt";
 /// Tag: what the AWS console shows as the resource's name: that of the `Node`, `Volume` or `Backup`; nothing
 /// is ever looked up by it.
 pub const NAME_TAG: &str = "Name";
+
+/// Prefix of the tag keys by which Kubernetes' cloud programs know a cluster's resources
+/// (`kubernetes.io/cluster/<name>`). A NodeClass may set them; on instances and volumes.
+pub const KUBERNETES_PREFIX: &str = "kubernetes.io/";
 
 /// Prefixes of tag keys that a NodeClass cannot set: ours, and those that EC2 refuses (compared without
 /// regard to case, as EC2 does).

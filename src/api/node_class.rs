@@ -154,8 +154,9 @@ pub struct NodeClassSpec {
     #[serde(default)]
     pub custom: CustomImages,
 
-    /// Tags of your own on every instance, network interface and volume. EKS demands
-    /// `kubernetes.io/cluster/<name>: owned` of machines that are no part of a managed node group.
+    /// Tags of your own on every instance, network interface and volume, and on every snapshot of a volume.
+    /// EKS demands `kubernetes.io/cluster/<name>: owned` of machines that are no part of a managed node
+    /// group; it is not put on snapshots.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 30))]
     #[x_kube(validation = Rule::new("self.all(k, k.size() >= 1 && k.size() <= 128 && self[k].size() <= 256)")

@@ -9,8 +9,8 @@ use strum::{EnumIter, IntoStaticStr};
 
 use crate::api::ClientToken;
 use crate::api::keys::{
-    ATTEMPT_TAG, BACKUP_UID_TAG, CLUSTER_ID_TAG, DATABASE_TAG, NAME_TAG, NODE_UID_TAG, PURPOSE_BACKUP,
-    PURPOSE_FINAL, PURPOSE_TAG, RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
+    ATTEMPT_TAG, BACKUP_UID_TAG, CLUSTER_ID_TAG, DATABASE_TAG, KUBERNETES_PREFIX, NAME_TAG, NODE_UID_TAG,
+    PURPOSE_BACKUP, PURPOSE_FINAL, PURPOSE_TAG, RESERVED_TAG_PREFIXES, VOLUME_UID_TAG,
 };
 
 /// What is made in the cloud.
@@ -100,6 +100,14 @@ pub fn tags(owner: &Owner, attempt: i32, class_tags: &BTreeMap<String, String>) 
 pub fn class_tags(tags: &BTreeMap<String, String>) -> BTreeMap<&str, &str> {
     let is_of_class = |(key, _): &(&String, &String)| !is_reserved(key) && *key != NAME_TAG;
     tags.iter().filter(is_of_class).map(|(key, value)| (key.as_str(), value.as_str())).collect()
+}
+
+/// Those of these tags of a volume that its snapshots carry, too: what its class has asked for, such as a
+/// cost centre. What makes a resource a cluster's (`kubernetes.io/cluster/<name>: owned`) stays off: a
+/// snapshot outlives the cluster, and what deletes a cluster deletes what it owns.
+pub fn snapshot_tags(tags: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let of_class = class_tags(tags).into_iter().filter(|(key, _)| !key.starts_with(KUBERNETES_PREFIX));
+    of_class.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
 
 /// What a volume that another `Volume` takes over is tagged with anew: whose it is. The attempt that made it
@@ -262,6 +270,13 @@ mod tests {
                 ("freehold.dev/attempt", "3"),
             ])
         );
+    }
+
+    #[test]
+    fn a_snapshot_carries_what_the_class_asked_for_but_not_that_a_cluster_owns_it() {
+        let class = map(&[("team", "platform"), ("kubernetes.io/cluster/one", "owned")]);
+        let of_volume = tags(&owner(Kind::Volume), 1, &class);
+        assert_eq!(snapshot_tags(&of_volume), map(&[("team", "platform")]));
     }
 
     #[test]

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::Database;
+use super::layout;
 use crate::api::backup::Consistency;
 use crate::api::database::{EngineType, FileSystem};
-use crate::api::keys::{CONSISTENCY_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG};
+use crate::api::keys::{
+    CONSISTENCY_TAG, DATA_DIRECTORY_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG,
+};
+use crate::api::{Database, NodeClass, Volume};
+use crate::cloud::identity;
 
 /// The longest value of a tag (EC2 user guide, "Tag restrictions").
 const LONGEST_TAG: usize = 256;
@@ -19,6 +23,8 @@ pub struct Contents {
     pub version: Option<String>,
     /// The file system.
     pub file_system: String,
+    /// The directory on the volume, if it is not certainly where a Database of this engine has it.
+    pub data_directory: Option<String>,
     /// The UID of the namespace.
     pub namespace_uid: Option<String>,
 }
@@ -31,7 +37,13 @@ impl Contents {
             EngineType::Questdb | EngineType::Postgresql => database.data_version(),
             EngineType::Custom => engine.custom.as_ref().map(|custom| custom.image.clone()),
         };
-        Self { engine: engine.kind, version, file_system: file_system.as_str().to_owned(), namespace_uid }
+        Self {
+            engine: engine.kind,
+            version,
+            file_system: file_system.as_str().to_owned(),
+            data_directory: layout::found(database),
+            namespace_uid,
+        }
     }
 
     /// Whether the data of this Database is still that of a backup with a checkpoint, from which its engine
@@ -46,13 +58,85 @@ impl Contents {
     /// The tags, with what the snapshot is a snapshot of. A value that EC2 would refuse is left out.
     pub fn tags(&self, consistency: &str) -> BTreeMap<String, String> {
         let version = self.version.clone().filter(|version| version.len() <= LONGEST_TAG);
+        let fits = |directory: String| {
+            if directory.len() <= LONGEST_TAG { directory } else { layout::UNKNOWN.to_owned() }
+        };
         let tags = [
             (ENGINE_TAG, Some(self.engine.as_str().to_owned())),
             (ENGINE_VERSION_TAG, version),
             (FILE_SYSTEM_TAG, Some(self.file_system.clone())),
+            (DATA_DIRECTORY_TAG, self.data_directory.clone().map(fits)),
             (NAMESPACE_UID_TAG, self.namespace_uid.clone()),
             (CONSISTENCY_TAG, Some(consistency.to_owned())),
         ];
         tags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+}
+
+/// The tags of its NodeClass that a snapshot of this Volume carries: those that the EBS volume was created
+/// with, whatever the class says now; of one that Freehold has not created, those of the class.
+pub fn class_tags(volume: &Volume, class: Option<&NodeClass>) -> BTreeMap<String, String> {
+    let creation = volume.status.as_ref().and_then(|status| status.creation.as_ref());
+    let of_class = || {
+        let tags = class.iter().flat_map(|class| &class.spec.tags);
+        tags.map(|(key, value)| (key.clone(), value.0.clone())).collect()
+    };
+    identity::snapshot_tags(&creation.map_or_else(of_class, |creation| creation.tags.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_snapshot_has_the_tags_that_its_volume_was_created_with_or_those_of_the_class() {
+        let class: NodeClass = serde_json::from_value(json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "NodeClass", "metadata": {"name": "default"},
+            "spec": {
+                "architecture": "amd64", "imageID": "ami-1", "subnets": [], "userData": "boot",
+                "instanceTypes": ["*"], "tags": {"team": "now", "kubernetes.io/cluster/one": "owned"},
+            },
+        }))
+        .unwrap();
+        let volume = |status: Value| -> Volume {
+            serde_json::from_value(json!({
+                "apiVersion": "freehold.dev/v1alpha1", "kind": "Volume", "metadata": {"name": "orders"},
+                "spec": {
+                    "nodeClassName": "default", "size": "100Gi", "type": "gp3", "fileSystem": "xfs",
+                    "zone": "us-east-1a", "deletionPolicy": "Retain",
+                },
+                "status": status,
+            }))
+            .unwrap()
+        };
+        let created = volume(json!({"creation": {
+            "attempt": 1, "startedAt": "2026-11-25T19:34:16Z", "clientToken": "token", "zone": "us-east-1a",
+            "size": 100, "type": "gp3",
+            "tags": {"team": "then", "Name": "orders", "freehold.dev/cluster-id": "cluster"},
+        }}));
+        let adopted = volume(json!({"volumeID": "vol-1"}));
+        let team = |team: &str| BTreeMap::from([("team".to_owned(), team.to_owned())]);
+        assert_eq!(class_tags(&created, Some(&class)), team("then"));
+        assert_eq!(class_tags(&created, None), team("then"), "the class may be gone");
+        assert_eq!(class_tags(&adopted, Some(&class)), team("now"));
+        assert_eq!(class_tags(&adopted, None), BTreeMap::new());
+    }
+
+    #[test]
+    fn a_directory_that_fits_into_no_tag_is_not_known() {
+        let contents = |directory: Option<String>| Contents {
+            engine: EngineType::Custom,
+            version: None,
+            file_system: "xfs".to_owned(),
+            data_directory: directory,
+            namespace_uid: None,
+        };
+        let tag = |directory| contents(directory).tags("CrashConsistent").get(DATA_DIRECTORY_TAG).cloned();
+        assert_eq!(tag(None), None);
+        assert_eq!(tag(Some("pgdata".to_owned())).as_deref(), Some("pgdata"));
+        assert_eq!(tag(Some("a".repeat(257))).as_deref(), Some(layout::UNKNOWN));
     }
 }

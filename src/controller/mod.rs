@@ -10,6 +10,7 @@ pub mod copies;
 pub mod creation;
 pub mod database;
 pub mod engine_container;
+pub mod layout;
 pub mod memory;
 pub mod messages;
 pub mod node;

@@ -5,10 +5,12 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
+use super::layout;
 use crate::api::backup::{Consistency, SnapshotPolicy};
 use crate::api::database::{EngineType, Restored, Storage};
 use crate::api::keys::{
-    CONSISTENCY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG,
+    CONSISTENCY_TAG, DATA_DIRECTORY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG,
+    NAMESPACE_UID_TAG,
 };
 use crate::api::{Backup, Database};
 use crate::cloud::{Snapshot, SnapshotState};
@@ -46,6 +48,15 @@ pub enum RestoreRefusal {
     FileSystem(String),
     /// The volume was larger, in GiB.
     Larger(i32),
+    /// The data is in another directory of the volume.
+    Layout {
+        /// The snapshot.
+        snapshot: String,
+        /// Where the data is, relative to the root of the volume.
+        has: String,
+        /// Where this Database would look for it.
+        wants: String,
+    },
 }
 
 /// What a Database would be restored from, if this snapshot fits it. `namespace_uid` is that of its
@@ -86,6 +97,12 @@ pub fn fits(
     }
     if let Some(had) = snapshot.size.filter(|had| size.gib().is_some_and(|gib| gib < *had)) {
         return Err(RestoreRefusal::Larger(had));
+    }
+    // An engine that finds nothing where it looks begins with an empty database.
+    let wants = layout::wanted(engine);
+    if let Some(has) = tag(DATA_DIRECTORY_TAG).filter(|has| wants.as_deref() != Some(*has)) {
+        let wants = wants.unwrap_or_else(|| layout::UNKNOWN.to_owned());
+        return Err(RestoreRefusal::Layout { snapshot: id(), has: has.to_owned(), wants });
     }
     Ok(Restored {
         snapshot_id: snapshot.id.clone(),
@@ -134,6 +151,19 @@ pub fn version_fits(
 /// What a person does about a spec that does not fit.
 const ANEW: &str = "delete this Database and create it with";
 
+/// What a person does about data that only the template of before finds.
+const AS_BEFORE: &str = "create an EBS volume from the snapshot, run it with the StatefulSet of before, and adopt \
+    that (docs/adopt.md)";
+
+/// A directory of a volume, for people.
+fn shown(directory: &str) -> String {
+    match directory {
+        layout::WHOLE => "the root".to_owned(),
+        layout::UNKNOWN => "another directory".to_owned(),
+        directory => format!("the directory {directory}"),
+    }
+}
+
 impl RestoreRefusal {
     /// Why, and the way out.
     pub fn message(&self) -> String {
@@ -174,6 +204,16 @@ impl RestoreRefusal {
             Self::FileSystem(made) => {
                 format!("the volume was formatted with {made}: {ANEW} spec.storage.fileSystem: {made}")
             }
+            Self::Layout { snapshot, has, .. } if has == layout::UNKNOWN => format!(
+                "snapshot {snapshot} is one of an adopted database, and where on the volume its data is, is not \
+                known: {AS_BEFORE}"
+            ),
+            Self::Layout { snapshot, has, wants } => format!(
+                "snapshot {snapshot} is one of an adopted database, which has its data in {} of the volume, and \
+                this Database would look for it in {}: {AS_BEFORE}",
+                shown(has),
+                shown(wants)
+            ),
             Self::Larger(had) => {
                 format!("the volume had {had} GiB: set spec.storage.size to {had}Gi or more")
             }

@@ -11,12 +11,12 @@ use kube::{CustomResourceExt, ResourceExt};
 use super::root;
 use crate::api::backup::{CheckpointEngine, OwedCheckpoint};
 use crate::api::names::{Names, VolumeNames};
-use crate::api::{Backup, BackupStatus, Database, SnapshotId, Volume};
+use crate::api::{Backup, BackupStatus, Database, NodeClass, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Snapshot};
-use crate::cluster::{if_served, teardown};
+use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::pod;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
@@ -79,6 +79,8 @@ pub struct Observed {
     pub volume: Option<Volume>,
     /// What EC2 has under the UID of that Volume.
     pub volumes: VolumeView,
+    /// The NodeClass of that Volume; read only where Freehold has not created its EBS volume.
+    pub class: Option<NodeClass>,
     /// The engine's process.
     pub pod: EnginePod,
     /// What the engine says: read after the Backup.
@@ -126,6 +128,7 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         database: None,
         volume: None,
         volumes: ctx.inventory.volumes_of(""),
+        class: None,
         pod: EnginePod::Absent,
         engine: EngineView::NotRead,
         is_root_elsewhere: false,
@@ -262,6 +265,11 @@ async fn volume(
     observed.volume = if_served(volumes.get_opt(&name).await)?;
     let uid = observed.volume.as_ref().and_then(ResourceExt::uid).unwrap_or_default();
     observed.volumes = ctx.inventory.volumes_of(&uid);
+    let is_created = |it: &Volume| it.status.as_ref().is_some_and(|status| status.creation.is_some());
+    if let Some(volume) = observed.volume.as_ref().filter(|volume| !is_created(volume)) {
+        let name = &volume.spec.node_class_name;
+        observed.class = cluster::node_class(&ctx.node_classes, &ctx.client, name).await?;
+    }
     Ok(observed.volume.as_ref().map(|volume| VolumeNames::of(volume).claim))
 }
 

@@ -118,6 +118,7 @@ fn world() -> Observed {
             swept_at: Some(at(8)),
             empty: None,
         },
+        class: None,
         pod: running(),
         engine: shows(None),
         is_root_elsewhere: false,

@@ -53,6 +53,21 @@ fn of_postgresql<'a>() -> Vec<(&'a str, &'a str)> {
     vec![("engine", "postgresql"), ("engine-version", "17.5"), ("consistency", "CrashConsistent")]
 }
 
+/// Of an adopted PostgreSQL with its data in this directory of the volume.
+fn in_directory(directory: &str) -> Vec<(&str, &str)> {
+    [of_postgresql(), vec![("data-directory", directory)]].concat()
+}
+
+/// The same of an image of one's own.
+fn of_image(directory: &str) -> Vec<(&str, &str)> {
+    vec![("engine", "custom"), ("engine-version", "a:1"), ("data-directory", directory)]
+}
+
+fn image() -> Database {
+    let custom = json!({"image": "a:2", "port": 5432, "dataPath": "/data"});
+    database(json!({"type": "custom", "custom": custom}), json!({"size": "100Gi"}))
+}
+
 /// The name of the refusal; empty if it fits.
 fn judged(snapshot: &Snapshot, database: &Database) -> String {
     let answer = fits(snapshot, database, Some("uid"));
@@ -87,6 +102,15 @@ fn a_snapshot_fits_the_engine_that_wrote_it_or_a_newer_one_of_its_own_namespace(
         (snapshot(&[("consistency", "Unverified")]), questdb("9.3.4"), "Unverified"),
         (snapshot(&[("consistency", "")]), questdb("9.3.4"), "Unverified"),
         (Snapshot { state: SnapshotState::Error, ..snapshot(&[]) }, questdb("9.3.4"), "Failed"),
+        (snapshot(&[("data-directory", ".")]), questdb("9.3.4"), ""),
+        (snapshot(&[("data-directory", "questdb")]), questdb("9.3.4"), "Layout"),
+        (snapshot(&[("data-directory", "unknown")]), questdb("9.3.4"), "Layout"),
+        (snapshot(&in_directory("17/data")), postgresql("17.6"), ""),
+        (snapshot(&in_directory(".")), postgresql("17.6"), "Layout"),
+        (snapshot(&in_directory("pgdata")), postgresql("17.6"), "Layout"),
+        (snapshot(&in_directory("18/data")), postgresql("17.6"), "Layout"),
+        (snapshot(&of_image(".")), image(), ""),
+        (snapshot(&of_image("sub/path")), image(), "Layout"),
         (snapshot(&[]), small, "Larger"),
         (snapshot(&[]), ext4, "FileSystem"),
     ];

@@ -19,9 +19,10 @@ use crate::cloud::identity;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::backup::observe::{EnginePod, Observed};
 use crate::controller::backup::wait::BackupWait;
-use crate::controller::contents::Contents;
+use crate::controller::contents::{Contents, class_tags};
 use crate::controller::creation::judge::Facts;
 use crate::controller::creation::next::{Next, next};
+use crate::controller::layout;
 use crate::engine;
 use crate::time::whole_second;
 
@@ -157,9 +158,11 @@ fn tags(
         engine: source.engine,
         version,
         file_system: source.file_system.clone(),
+        data_directory: observed.database.as_ref().and_then(layout::found),
         namespace_uid: observed.namespace_uid.clone(),
     };
-    let mut tags = identity::tags(&owner, attempt, &BTreeMap::new());
+    let of_class = observed.volume.as_ref().map(|volume| class_tags(volume, observed.class.as_ref()));
+    let mut tags = identity::tags(&owner, attempt, &of_class.unwrap_or_default());
     tags.extend(contents.tags(consistency));
     tags
 }

@@ -1,7 +1,7 @@
 //! The snapshot: requested once for each attempt, looked up, tagged, and complete only when it is certain.
 
 use super::*;
-use crate::api::database::Restored;
+use crate::api::database::{Adoption, Restored};
 
 /// What an engine that needs no checkpoint is.
 fn postgresql(it: &mut Observed) {
@@ -42,6 +42,49 @@ fn without_an_engine_that_writes_no_checkpoint_is_requested() {
         ("paused", with(world(), unused), now(), creates(1, 10, false), "Requesting", None),
         ("an old view of EC2", still_runs, now(), begins, "BeginningCheckpoint", None),
     ]);
+}
+
+#[test]
+fn the_snapshot_has_the_tags_of_the_volume_s_class_and_says_where_an_adopted_database_has_its_data() {
+    let planned = |observed: &Observed| {
+        let plan = plan(observed, now());
+        let [Action::Create(creation, _)] = plan.actions.as_slice() else { panic!("{plan:?}") };
+        creation.tags.clone()
+    };
+    let tags = planned(&with(world(), postgresql));
+    assert!(!tags.contains_key("team") && !tags.contains_key("freehold.dev/data-directory"), "{tags:?}");
+    let tags = planned(&with(world(), |it| {
+        postgresql(it);
+        let engine = it.database.as_ref().unwrap().spec.engine.clone();
+        let creation = json!({"attempt": 1, "startedAt": at(0).to_string(), "clientToken": "token",
+            "zone": "us-east-1b", "size": 100, "type": "gp3", "tags": {"team": "platform", "Name": "x"}});
+        let status = it.volume.as_mut().unwrap().status.as_mut().unwrap();
+        status.creation = Some(serde_json::from_value(creation).unwrap());
+        let database = it.database.as_mut().unwrap();
+        database.spec.adopt = Some(
+            serde_json::from_value(json!({"statefulSetName": "pg", "claimName": "data",
+            "volumeID": "vol-0123456789abcdef0", "instanceID": "i-0123456789abcdef0",
+            "serviceName": "pg"}))
+            .unwrap(),
+        );
+        let mount = json!({"name": "v", "mountPath": "/var/lib/postgresql/data"});
+        let pod = json!({"containers": [{"name": "pg", "volumeMounts": [mount]}],
+            "volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]});
+        let set = json!({"metadata": {"name": "pg"}, "spec": {"serviceName": "pg", "selector": {},
+            "template": {"spec": pod}}});
+        database.status.as_mut().unwrap().adoption = Some(Adoption {
+            at: Time(at(0)),
+            pod_uid: "pod".to_owned(),
+            engine,
+            inputs_hash: "hash".to_owned(),
+            stateful_set: set,
+            served: None,
+            unproven_image: None,
+            went_back: None,
+        });
+    }));
+    assert_eq!((tags["team"].as_str(), tags["Name"].as_str()), ("platform", "nightly"));
+    assert_eq!(tags["freehold.dev/data-directory"], ".");
 }
 
 /// The Database is paused. Its engine has served, or not; `restored`: it began with the data of a backup.

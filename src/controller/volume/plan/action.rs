@@ -154,7 +154,7 @@ pub enum Action {
     DeleteClaim(Box<PersistentVolumeClaim>),
     /// Mark the PersistentVolume as the record of what was kept.
     MarkRetained(Box<PersistentVolume>),
-    /// Intent, CreateSnapshot with these tags of what is in the snapshot, id: one compound action.
+    /// Intent, CreateSnapshot with these tags besides those of its owner, id: one compound action.
     Snapshot(VolumeId, Attempt, BTreeMap<String, String>),
     /// Record the final snapshot that a look-up found.
     RecordSnapshot(SnapshotId),

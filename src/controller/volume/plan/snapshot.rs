@@ -13,7 +13,7 @@ use crate::api::creation::Attempt;
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::call::Call;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
-use crate::controller::contents::Contents;
+use crate::controller::contents::{Contents, class_tags};
 use crate::controller::creation::judge::{Facts, last_possible_send};
 use crate::controller::creation::next::{Next, next};
 use crate::controller::volume::observe::Observed;
@@ -96,8 +96,8 @@ fn take_snapshot(observed: &Observed, volume: &EbsVolume, attempt: i32, now: Tim
     })
 }
 
-/// What is in the final snapshot, as far as the Database says it: its engine has ended, or was never started
-/// on the data of a checkpoint.
+/// What its class has asked for, and what is in the final snapshot, as far as the Database says it: its
+/// engine has ended, or was never started on the data of a checkpoint.
 fn contents(observed: &Observed) -> BTreeMap<String, String> {
     let of = |database| {
         let consistency = if Contents::is_unrecovered(database) {
@@ -108,7 +108,9 @@ fn contents(observed: &Observed) -> BTreeMap<String, String> {
         let file_system = observed.volume.spec.file_system;
         Contents::of(database, file_system, observed.namespace_uid.clone()).tags(consistency.as_str())
     };
-    observed.owner.as_ref().map(of).unwrap_or_default()
+    let mut tags = class_tags(&observed.volume, observed.class.as_ref());
+    tags.extend(observed.owner.iter().flat_map(of));
+    tags
 }
 
 fn after_snapshot(volume: &EbsVolume, snapshot: &Snapshot) -> Option<Plan> {

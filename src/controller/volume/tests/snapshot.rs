@@ -38,7 +38,8 @@ fn awaits() -> Row {
 }
 
 fn takes(attempt: i32, when: Timestamp) -> Row {
-    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)), BTreeMap::new());
+    let of_class = BTreeMap::from([("team".to_owned(), "platform".to_owned())]);
+    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)), of_class);
     acts(Stage::Created, vec![action], Reason::AwaitingSnapshot).pending()
 }
 
@@ -86,7 +87,8 @@ fn the_final_snapshot_is_tagged_with_what_a_restore_must_know() {
     let tag = |key: &str| contents[&format!("freehold.dev/{key}")].as_str();
     assert_eq!((tag("engine"), tag("engine-version"), tag("file-system")), ("questdb", "9.3.4", "xfs"));
     assert_eq!((tag("namespace-uid"), tag("consistency")), ("uid-of-namespace", "CrashConsistent"));
-    assert_eq!(contents.len(), 5);
+    assert_eq!(contents["team"], "platform");
+    assert_eq!(contents.len(), 6);
 }
 
 #[test]

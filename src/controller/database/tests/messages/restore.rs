@@ -22,6 +22,9 @@ pub(super) fn waits() -> Vec<DatabaseWait> {
         RestoreRefusal::Version { wrote: t("9.3.4"), same_major: true },
         RestoreRefusal::FileSystem(t("ext4")),
         RestoreRefusal::Larger(200),
+        RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("."), wants: t("17/data") },
+        RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("pgdata"), wants: t(".") },
+        RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("unknown"), wants: t(".") },
     ]);
     let mut waits = vec![
         RestoreWait::Incomplete(t("Backup nightly")),
