@@ -68,6 +68,7 @@ mod tests {
         Timestamp::from_second(1_800_000_000 + seconds).unwrap()
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a table reads best with what it passes")]
     fn shown(progress_percent: i32, end: Option<i64>, ended: Option<i64>) -> Option<Initialization> {
         Some(Initialization {
             progress_percent,
@@ -76,6 +77,7 @@ mod tests {
         })
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "a table reads best with what it passes")]
     fn answer(progress: i32, end: Option<i64>) -> Option<InitializationView> {
         Some(InitializationView { progress, expected_end: end.map(at) })
     }
