@@ -11,8 +11,10 @@ use futures::future::ready;
 use futures::{Stream, StreamExt, stream};
 use kube::runtime::controller::{self, Action, Controller};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
@@ -90,6 +92,49 @@ where
     })
 }
 
+/// What a controller comes to: a pass, or a trigger that came to nothing.
+type CameTo<K> = Result<(ObjectRef<K>, Action), controller::Error<Infallible, watcher::Error>>;
+
+/// Runs a controller until `stop`, so many passes at once, each in the order in which its object was woken.
+///
+/// kube's own limit takes any of the objects that wait (`Scheduler::poll_pop_queue_message` of kube-runtime
+/// 5.0 takes the first of a `HashSet`), so that one may be overtaken by others for as long as those are woken
+/// again. So kube has no limit here: each object has a place in the queue of a semaphore, and what its pass
+/// needs is made when its turn comes.
+fn in_turn<K, C, P, F>(
+    controller: Controller<K>,
+    ctx: Arc<C>,
+    concurrency: u16,
+    stop: CancellationToken,
+    pass: P,
+) -> impl Stream<Item = CameTo<K>>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    C: Send + Sync + 'static,
+    P: Fn(Arc<K>, Arc<C>) -> F + Send + Sync + 'static,
+    F: Future<Output = Action> + Send + 'static,
+{
+    let turns = Arc::new(Semaphore::new(usize::from(concurrency.max(1))));
+    let pass = Arc::new(pass);
+    controller
+        .with_config(controller::Config::default().debounce(DEBOUNCE))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
+        .run(
+            move |object, ctx| {
+                let (turns, pass, stop) = (Arc::clone(&turns), Arc::clone(&pass), stop.clone());
+                async move {
+                    let turn = turns.acquire_owned().await;
+                    if turn.is_err() || stop.is_cancelled() {
+                        return Ok::<_, Infallible>(Action::await_change());
+                    }
+                    Ok(Box::pin(pass(object, ctx)).await)
+                }
+            },
+            |_, never: &Infallible, _| match *never {},
+            ctx,
+        )
+}
+
 /// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`. `is_urgent` says for which
 /// objects a failed pass is repeated sooner.
 pub async fn run<K, P, F>(
@@ -102,24 +147,17 @@ pub async fn run<K, P, F>(
     pass: P,
 ) where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-    P: Fn(Arc<K>, Arc<Context>, Events) -> F,
+    P: Fn(Arc<K>, Arc<Context>, Events) -> F + Send + Sync + 'static,
     F: Future<Output = Result<Again, PassError>> + Send + 'static,
 {
     let events = Events::new(ctx.client.clone(), name);
     let beat = ctx.pulse.of(name);
-    controller
-        .reconcile_on(heartbeats())
-        .with_config(controller::Config::default().concurrency(concurrency).debounce(DEBOUNCE))
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(
-            |object, ctx| {
-                let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
-                let is_urgent = is_urgent(&object);
-                async move { Ok::<_, Infallible>(drive(name, object, is_urgent, ctx, pass).await) }
-            },
-            |_, never: &Infallible, _| match *never {},
-            ctx,
-        )
+    let one = move |object: Arc<K>, ctx: Arc<Context>| {
+        let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
+        let is_urgent = is_urgent(&object);
+        drive(name, object, is_urgent, ctx, pass)
+    };
+    in_turn(controller.reconcile_on(heartbeats()), ctx, concurrency, stop, one)
         .for_each(|result| {
             beat.beat(tokio::time::Instant::now());
             match result {
@@ -130,4 +168,54 @@ pub async fn run<K, P, F>(
             ready(())
         })
         .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc::unbounded;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::runtime::WatchStreamExt;
+    use kube::runtime::reflector::store::Writer;
+    use kube::runtime::watcher::Event;
+    use parking_lot::Mutex;
+    use serde_json::{from_value, json};
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_is_not_overtaken_by_those_that_are_woken_again_and_again() {
+        const OBJECTS: usize = 40;
+        let (sender, events) = unbounded::<Result<Event<ConfigMap>, watcher::Error>>();
+        let writer = Writer::default();
+        let store = writer.as_reader();
+        sender.unbounded_send(Ok(Event::Init)).unwrap();
+        for number in 0..OBJECTS {
+            let metadata = json!({"name": format!("it-{number}"), "namespace": "a"});
+            let object = from_value(json!({"metadata": metadata})).unwrap();
+            sender.unbounded_send(Ok(Event::InitApply(object))).unwrap();
+        }
+        sender.unbounded_send(Ok(Event::InitDone)).unwrap();
+        let triggers = events.reflect(writer).applied_objects();
+        let controller = Controller::for_stream(triggers, store);
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let (noted, start) = (Arc::clone(&begun), Instant::now());
+        let passes = in_turn(controller, Arc::new(()), 2, CancellationToken::new(), move |it, _| {
+            noted.lock().push((it.name_any(), start.elapsed()));
+            async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Action::requeue(Duration::ZERO)
+            }
+        });
+        let _ = tokio::time::timeout(Duration::from_secs(200), passes.for_each(|_| ready(()))).await;
+        let begun = begun.lock();
+        for number in 0..OBJECTS {
+            let its = begun.iter().filter(|(name, _)| *name == format!("it-{number}")).map(|(_, at)| *at);
+            let its: Vec<Duration> = its.collect();
+            let first = its.first().copied().unwrap_or(Duration::MAX);
+            assert!(first < Duration::from_secs(21), "it-{number} waits for {first:?}");
+            // 200 s of two passes at once are 400, and each has its part of them.
+            assert!((8..=12).contains(&its.len()), "it-{number} has {} passes", its.len());
+        }
+    }
 }
