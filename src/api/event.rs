@@ -26,8 +26,6 @@ pub enum EventReason {
     Cordoned,
     /// Volume: EC2 refused to create the EBS volume; the note has its message.
     CreationRefused,
-    /// Database: the Secret with generated credentials was created.
-    CredentialsCreated,
     /// Database: the credentials are retained with the data.
     CredentialsRetained,
     /// Database: the credentials that were retained with the data were adopted.
@@ -89,7 +87,7 @@ pub enum EventReason {
     NodeClassReady,
     /// NodeClass: something that it names is not there or does not fit; the note says what.
     NodeClassFaulty,
-    /// Node: the machine is ready for the database.
+    /// Node: the machine is ready for the database again.
     NodeReady,
     /// Node: the machine is gone; or its adopted instance goes on running without Freehold.
     NodeReleased,
@@ -134,7 +132,7 @@ pub enum EventReason {
     StatefulSetAdopted,
     /// Database: its StatefulSet was changed outside Freehold, and is restored; the running pod stays.
     StatefulSetAltered,
-    /// Database: the StatefulSet was created.
+    /// Database: the StatefulSet, which was gone, was created again.
     StatefulSetCreated,
     /// Database: its adopted StatefulSet is what it was before; its pod goes on running.
     StatefulSetReleased,
@@ -153,7 +151,7 @@ pub enum EventReason {
     VolumeDeleted,
     /// Volume: EC2 was requested to change size, type, IOPS or throughput.
     VolumeModifying,
-    /// Volume: it is as specified and bound.
+    /// Volume: it was changed, and is as specified and bound again.
     VolumeReady,
     /// Volume: an EBS volume that was found by its tags is this Volume's.
     VolumeRecorded,
@@ -162,8 +160,6 @@ pub enum EventReason {
     /// Database: it did not start as its spec requests, and goes back to what it ran as before; the note says
     /// why.
     WentBack,
-    /// Database: its zone was decided, by where its first machine was launched.
-    ZoneChosen,
 }
 
 impl EventReason {

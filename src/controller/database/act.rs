@@ -66,9 +66,7 @@ async fn one(
     let secrets = Api::<Secret>::namespaced(client(), namespace);
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
-        Action::CreateCredentials(profile) => {
-            create_credentials(profile, names, acted, ctx, events).await?;
-        }
+        Action::CreateCredentials(profile) => create_credentials(profile, names, ctx).await?,
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;
             let note = notes::record_held(&record.name_any());
@@ -119,7 +117,9 @@ async fn one(
             report(EventReason::NodeDeleted, note, acted, events).await;
         }
         Action::RecordRestore(restored) => record_restore(restored, acted, ctx, events).await?,
-        Action::RecordZone(zone) => record_zone(zone, acted, ctx, events).await?,
+        Action::RecordZone(zone) => {
+            write_down(acted, ctx, |status| status.zone = Some(zone.clone())).await?;
+        }
         Action::CreateVolume(volume) => {
             volumes.create(&created(), volume).await?;
             let note = notes::volume_created(&names.volume, volume);
@@ -178,18 +178,9 @@ async fn create_secret(secret: &Secret, ctx: &Context) -> Result<(), kube::Error
 }
 
 /// Makes the Secret, with a password of its own.
-async fn create_credentials(
-    profile: &Profile,
-    names: &Names,
-    acted: &Acted<Database>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), ActError> {
+async fn create_credentials(profile: &Profile, names: &Names, ctx: &Context) -> Result<(), ActError> {
     let password = Password::generate().map_err(ActError::Randomness)?;
-    let secret = build::credentials(names, profile, &password);
-    create_secret(&secret, ctx).await?;
-    let note = notes::credentials_created(&names.credentials_secret);
-    report(EventReason::CredentialsCreated, note, acted, events).await;
+    create_secret(&build::credentials(names, profile, &password), ctx).await?;
     Ok(())
 }
 
@@ -265,18 +256,6 @@ async fn scale(
 async fn label(name: &str, uid: &str, database: Option<&str>, ctx: &Context) -> Result<(), kube::Error> {
     let patch = json!({"metadata": {"uid": uid, "labels": {DATABASE_NODE_LABEL: database}}});
     merge(&Api::<CoreNode>::all(ctx.client.clone()), name, &patch).await
-}
-
-/// The zone that capacity has chosen.
-async fn record_zone(
-    zone: &str,
-    acted: &mut Acted<Database>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), ActError> {
-    write_down(acted, ctx, |status| status.zone = Some(zone.to_owned())).await?;
-    report(EventReason::ZoneChosen, notes::zone_chosen(zone), acted, events).await;
-    Ok(())
 }
 
 /// Writes down that the release begins, or that it does not.

@@ -15,7 +15,8 @@ use crate::cluster::events::Events;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
-/// Creates the StatefulSet, or gives it a new template.
+/// Creates the StatefulSet, or gives it a new template. That a database which was never ready has one is a
+/// part of its creation, of which its own Ready is the end.
 pub(super) async fn apply_template(
     object: &StatefulSet,
     names: &Names,
@@ -26,6 +27,10 @@ pub(super) async fn apply_template(
 ) -> Result<(), ActError> {
     apply_set(object, acted, answers, ctx).await?;
     let is_new = object.metadata.uid.is_none();
+    let was_ready = acted.object.status.as_ref().is_some_and(|status| status.first_ready_at.is_some());
+    if is_new && !was_ready {
+        return Ok(());
+    }
     let reason = if is_new { EventReason::StatefulSetCreated } else { EventReason::TemplateChanged };
     report(reason, notes::stateful_set_applied(&names.stateful_set, is_new), acted, events).await;
     Ok(())

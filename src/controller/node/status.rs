@@ -281,7 +281,8 @@ pub fn changes(old: &NodeStatus, new: &NodeStatus) -> Vec<Happened> {
     let mut happened = Vec::new();
     let became_true =
         |kind| !conditions::is_true(&old.conditions, kind) && conditions::is_true(&new.conditions, kind);
-    if became_true(Type::Ready) {
+    // That it is ready for the first time, its Database says.
+    if became_true(Type::Ready) && conditions::is_true(&old.conditions, Type::Initialized) {
         let name = new.core_node_name.as_deref().unwrap_or_default();
         happened.push(Happened::normal(EventReason::NodeReady, messages::events::node_ready(name)));
     }

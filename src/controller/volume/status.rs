@@ -60,7 +60,8 @@ pub fn changes(old: &VolumeStatus, new: &VolumeStatus) -> Vec<Happened> {
     let became_true =
         |kind| !conditions::is_true(&old.conditions, kind) && conditions::is_true(&new.conditions, kind);
     let mut happened = Vec::new();
-    if became_true(Type::Ready) {
+    // That it is ready for the first time, its Database says.
+    if became_true(Type::Ready) && conditions::is_true(&old.conditions, Type::Bound) {
         let note = messages::events::ready(new.size.as_ref());
         happened.push(Happened::normal(EventReason::VolumeReady, note));
     }

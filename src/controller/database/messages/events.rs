@@ -17,11 +17,6 @@ pub const POD_DELETED: &str = "its pod was deleted by another client than Freeho
 /// The finalizer was removed.
 pub const DELETED: &str = "all resources of this Database are deleted";
 
-/// The Secret of the credentials was created.
-pub fn credentials_created(secret: &str) -> String {
-    format!("Secret {secret} holds the generated credentials")
-}
-
 /// The retention record is held for this Database.
 pub fn record_held(record: &str) -> String {
     format!("PersistentVolume {record} is held for this Database, which adopts the volume that it records")
@@ -94,11 +89,6 @@ pub fn node_deleted(name: &str, cause: &str) -> String {
 pub fn restore_decided(restored: &Restored) -> String {
     let at = restored.taken_at.as_ref().map(|at| format!(" of {}", at.0)).unwrap_or_default();
     format!("the volume is created from snapshot {}{at}", restored.snapshot_id)
-}
-
-/// The zone was recorded.
-pub fn zone_chosen(zone: &str) -> String {
-    format!("the database is in zone {zone}, where its first machine was launched or its volume is")
 }
 
 /// The Volume was created.

@@ -262,12 +262,17 @@ fn what_ec2_shows_is_told_and_stays_when_it_shows_nothing() {
 }
 
 #[test]
-fn becoming_ready_is_an_event_once() {
-    let not_ready = after(&launched(InstanceState::Running), now());
+fn becoming_ready_again_is_an_event_once() {
+    let new = after(&launched(InstanceState::Running), now());
     let ready = after(&settled(), now());
+    let mut not_ready = ready.clone();
+    for condition in not_ready.conditions.iter_mut().filter(|it| it.type_ == "Ready") {
+        condition.status = "False".to_owned();
+    }
     let events = |old, new| changes(old, new).into_iter().map(|it| it.reason.as_str()).collect::<Vec<_>>();
     assert_eq!(events(&not_ready, &ready), ["NodeReady"]);
     assert_eq!((events(&ready, &ready), events(&ready, &not_ready)), (vec![], vec![]));
+    assert_eq!(events(&new, &ready), Vec::<&str>::new(), "its Database says that it is ready");
 }
 
 #[test]
