@@ -122,6 +122,11 @@ impl DatabaseWait {
         }
     }
 
+    /// Whether a machine has too little room for the pod.
+    pub fn is_for_room(&self) -> bool {
+        matches!(self, Self::RestartPending { step: RestartStep::NoRoom(_), .. })
+    }
+
     /// Whether the engine fails by itself.
     pub fn is_engine_failing(&self) -> bool {
         matches!(self, Self::Engine(EngineWait::Failing { .. }))

@@ -186,12 +186,13 @@ fn serve(
         );
     }
     let engine = rollout::plan(observed, profile, node, &mut actions, now);
-    // A VolumeAttachment is not watched, and no event says that a pod has waited long.
-    let requeue = observed
-        .pod
-        .as_ref()
-        .filter(|pod| !pod::has_started(pod, observed.engine()))
-        .map(|_| observed.timing.requeue_interval);
+    // A VolumeAttachment is not watched, and no event says that a pod has waited long; nor is what a kubelet
+    // reports of its machine.
+    let requeue = if observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine())) {
+        Some(observed.timing.requeue_interval)
+    } else {
+        engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)
+    };
     let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
     if is_replaced { plan } else { going_back::considered(plan, observed, now) }
 }

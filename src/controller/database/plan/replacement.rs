@@ -59,7 +59,12 @@ pub(super) fn plan<'a>(
         delete(node, NodeDeletion::MovedTo(host.name_any()), actions);
     }
     match (successor, cause) {
-        (None, None) => Replacing::waits(Some(host), None),
+        // Whether the other machine is still one to go back to, its Kubernetes node says, which is not
+        // watched.
+        (None, None) => Replacing {
+            requeue: way_back.map(|_| observed.timing.instance_sync_interval),
+            ..Replacing::waits(Some(host), None)
+        },
         (None, Some(cause)) => match way_back {
             Some(to) => move_back(host, to, cause),
             None => start(observed, machines, cause, now, actions),
@@ -215,7 +220,9 @@ fn advance<'a>(
     let core_node = observed.core_node_of(successor);
     let lacking = || room::lacking(observed, observed.stateful_set.ours()?, core_node?);
     if let Some(lacking) = serves_on.and_then(|_| lacking()) {
-        return waits(ReplaceStep::NoRoom { to, lacking });
+        // What a kubelet reports of its machine is not watched.
+        let requeue = Some(observed.timing.instance_sync_interval);
+        return Replacing { requeue, ..waits(ReplaceStep::NoRoom { to, lacking }) };
     }
     match safety::may_move_from(host) {
         Ok(()) => Replacing::waits(Some(successor), None),

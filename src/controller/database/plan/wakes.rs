@@ -21,7 +21,10 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
     match wait {
         DatabaseWait::AddingFinalizer | DatabaseWait::ResourcesDeleted => Some(Wake::OwnWrite),
         DatabaseWait::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wake(wait),
-        DatabaseWait::Replacing { step: ReplaceStep::Recurring { .. }, .. }
+        DatabaseWait::Replacing {
+            step: ReplaceStep::Recurring { .. } | ReplaceStep::NoRoom { .. }, ..
+        }
+        | DatabaseWait::RestartPending { step: RestartStep::NoRoom(_), .. }
         | DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::RestartPending { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::NotPermitted(_)

@@ -135,6 +135,7 @@ fn a_machine_without_room_for_the_pod_is_not_moved_to() {
         Some(serde_json::from_value(json!({"allocatable": {"cpu": "50m", "memory": "1Gi"}})).unwrap());
     let kept = plan(&world, now());
     assert_eq!(line(&kept), "[] stalled AwaitingNode");
+    assert_eq!(kept.requeue, Some(world.timing.instance_sync_interval), "no Kubernetes node wakes it");
     let message = kept.waiting.unwrap().message();
     assert!(message.contains("50m of cpu") && message.contains("spec.instanceTypes"), "{message}");
 }

@@ -192,6 +192,7 @@ fn a_database_that_serves_is_not_ended_for_a_pod_that_has_no_room() {
     let kept = replaced("15742516Ki", true);
     assert!(line(&kept).ends_with("] stalled RestartPending"), "{}", line(&kept));
     assert!(!line(&kept).contains("replace orders-0"), "{}", line(&kept));
+    assert_eq!(kept.requeue, Some(settled().timing.instance_sync_interval), "no Kubernetes node wakes it");
     let message = kept.waiting.unwrap().message();
     assert!(message.contains("15742516Ki of memory"), "{message}");
     assert!(line(&replaced("66Gi", true)).contains("replace orders-0"));
