@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Node as CoreNode};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::runtime::watcher;
-use kube::{Api, Client, CustomResourceExt, Resource, ResourceExt};
+use kube::{Api, Client, CustomResourceExt, ResourceExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -23,7 +22,7 @@ use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes;
 use crate::cluster::recent::Recent;
-use crate::controller::copies::{CopiedApis, Copies};
+use crate::controller::copies::{CopiedApis, Copies, within};
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
@@ -212,11 +211,11 @@ pub fn context(
         backup_turns: BackupTurns::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
-        core_nodes: Arc::new(Mirror::empty(&own_writes)),
-        node_classes: Arc::new(Mirror::empty(&own_writes)),
-        persistent_volumes: Arc::new(Mirror::empty(&own_writes)),
-        attachments: Arc::new(Mirror::empty(&own_writes)),
-        csi_nodes: Arc::new(Mirror::empty(&own_writes)),
+        core_nodes: Arc::new(Mirror::empty(&own_writes, None)),
+        node_classes: Arc::new(Mirror::empty(&own_writes, None)),
+        persistent_volumes: Arc::new(Mirror::empty(&own_writes, None)),
+        attachments: Arc::new(Mirror::empty(&own_writes, None)),
+        csi_nodes: Arc::new(Mirror::empty(&own_writes, None)),
         own_writes,
         secrets: Recent::new(settings.time_scale),
         pods: Recent::new(settings.time_scale),
@@ -259,33 +258,20 @@ fn spawn_of(
     stop: &CancellationToken,
 ) {
     let client = &ctx.client;
-    let copies = Arc::new(Copies::empty(&ctx.own_writes));
+    let copies = Arc::new(Copies::empty(&ctx.own_writes, scope));
     tasks.spawn(node::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
     let scope_name = scope.map(str::to_owned);
     tasks.spawn(volume::run(Arc::clone(ctx), Arc::clone(&copies), scope_name, concurrency, stop.clone()));
     tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
-    tasks.spawn(backup::run(Arc::clone(ctx), api::<Backup>(client, scope), concurrency, stop.clone()));
-    let scheduled = backup_schedule::Apis { schedules: api(client, scope), backups: api(client, scope) };
+    let backups = || within::<Backup>(client, scope);
+    tasks.spawn(backup::run(Arc::clone(ctx), backups(), concurrency, stop.clone()));
+    let scheduled = backup_schedule::Apis { schedules: within(client, scope), backups: backups() };
     tasks.spawn(backup_schedule::run(Arc::clone(ctx), scheduled, concurrency, stop.clone()));
-    let apis = CopiedApis {
-        databases: api(client, scope),
-        nodes: api(client, scope),
-        volumes: api(client, scope),
-        claims: api(client, scope),
-        stateful_sets: api(client, scope),
-        config_maps: api(client, scope),
-        core_nodes: Api::all(client.clone()),
-        pods: api(client, scope),
-        services: api(client, scope),
-        service_accounts: api(client, scope),
-        network_policies: api(client, scope),
-        disruption_budgets: api(client, scope),
-    };
-    tasks.spawn(copies.run(apis, stop.clone()));
+    tasks.spawn(copies.run(CopiedApis::of(client, scope), stop.clone()));
 }
 
 /// Starts the caches that the controllers share.
-fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &CancellationToken) {
+pub fn spawn_mirrors(tasks: &mut JoinSet<()>, ctx: &Arc<Context>, stop: &CancellationToken) {
     let client = || ctx.client.clone();
     let dedicated = watcher::Config::default().labels(&format!("{DEDICATED_LABEL}=true"));
     let core_nodes = Arc::clone(&ctx.core_nodes);
@@ -345,17 +331,6 @@ fn check(settings: &Settings) -> Result<(), OperatorError> {
         )));
     }
     settings.election.fault().map_or(Ok(()), |fault| Err(OperatorError::Settings(fault)))
-}
-
-/// The objects of one namespace, or of all.
-fn api<K>(client: &Client, scope: Option<&str>) -> Api<K>
-where
-    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
-{
-    match scope {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
-    }
 }
 
 /// Every resource definition is there; the error names the first that is not.

@@ -51,16 +51,21 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     /// A copy that holds nothing yet: `run` fills it. This process' writes of its objects are noted.
-    pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
-        Self::indexed(own_writes, |_| Vec::new())
+    /// The objects are those of one namespace, or of all.
+    pub fn empty(own_writes: &Arc<OwnWrites>, namespace: Option<&str>) -> Self {
+        Self::indexed(own_writes, namespace, |_| Vec::new())
     }
 
     /// The same, with an index: the objects of one of many databases are found without a look at all.
-    pub fn indexed(own_writes: &Arc<OwnWrites>, values_of: fn(&K) -> Vec<String>) -> Self {
+    pub fn indexed(
+        own_writes: &Arc<OwnWrites>,
+        namespace: Option<&str>,
+        values_of: fn(&K) -> Vec<String>,
+    ) -> Self {
         let writer = Writer::default();
         Self {
             store: writer.as_reader(),
-            unseen: own_writes.of_copy::<K>(),
+            unseen: own_writes.of_copy::<K>(namespace),
             values_of,
             index: Mutex::default(),
             is_listed: AtomicBool::new(false),
@@ -83,7 +88,7 @@ where
             slim(object);
         });
         let mut changes = std::pin::pin!(kept.reflect(writer).take_until(stop.cancelled_owned()));
-        let mut before = Vec::new();
+        let (mut before, mut open) = (Vec::new(), HashMap::new());
         while let Some(change) = changes.next().await {
             match change {
                 Ok(Event::Apply(object)) => {
@@ -93,9 +98,13 @@ where
                 }
                 Ok(Event::Delete(object)) => self.has_gone(&object),
                 // What is listed anew is not in the copy before the list is whole.
-                Ok(Event::Init) => before = self.store.state(),
+                // The list follows, and is of now or later: the watch lists without a resourceVersion.
+                Ok(Event::Init) => (before, open) = (self.store.state(), self.unseen.open()),
                 Ok(Event::InitApply(_)) => {}
-                Ok(Event::InitDone) => self.listed_anew(&take(&mut before)),
+                Ok(Event::InitDone) => {
+                    self.listed_anew(&take(&mut before));
+                    self.unseen.listed(take(&mut open));
+                }
                 // The watch goes on by itself, after a pause.
                 Err(error) => tracing::warn!(kind = %K::kind(&()), %error,
                 "a watch was interrupted and goes on"),

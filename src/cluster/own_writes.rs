@@ -63,6 +63,24 @@ impl Unseen {
         self.last.lock().get(&K::url_path(&(), namespace)).cloned().unwrap_or_default()
     }
 
+    /// What is open now.
+    pub fn open(&self) -> HashMap<String, HashMap<String, Written>> {
+        self.last.lock().clone()
+    }
+
+    /// The copy shows a list that was begun when this was open: of what had been answered by then it shows
+    /// the effect, of objects that it shows no more, too.
+    pub fn listed(&self, open: HashMap<String, HashMap<String, Written>>) {
+        let mut last = self.last.lock();
+        for (collection, open) in open {
+            let Some(of_collection) = last.get_mut(&collection) else { continue };
+            of_collection.retain(|name, written| match written {
+                Written::Version(_) | Written::Deleted => open.get(name) != Some(written),
+                Written::Unknown | Written::Ended(_) => true,
+            });
+        }
+    }
+
     /// The copy shows this object: as it was after the last write, or newer, nothing of it is open.
     pub fn shown<K: Resource<DynamicType = ()>>(&self, object: &K) {
         let (metadata, mut last) = (object.meta(), self.last.lock());
@@ -172,24 +190,26 @@ struct Answer {
     metadata: ObjectMeta,
 }
 
-/// The copies whose objects this process writes.
+/// The copies whose objects this process writes, each with the path of what it copies.
 #[derive(Debug, Default)]
 pub struct OwnWrites {
     copies: Mutex<Vec<(String, Arc<Unseen>)>>,
 }
 
 impl OwnWrites {
-    /// There is a copy of the objects of this kind: writes of them are noted for it from now on.
-    pub fn of_copy<K: Resource<DynamicType = ()>>(&self) -> Arc<Unseen> {
+    /// There is a copy of the objects of this kind, of one namespace or of all: writes of them are noted for
+    /// it from now on.
+    pub fn of_copy<K: Resource<DynamicType = ()>>(&self, namespace: Option<&str>) -> Arc<Unseen> {
         let unseen = Arc::<Unseen>::default();
-        self.copies.lock().push((K::url_path(&(), None), Arc::clone(&unseen)));
+        self.copies.lock().push((K::url_path(&(), namespace), Arc::clone(&unseen)));
         unseen
     }
 
-    /// The copies of the kind that is written.
+    /// The copies that show what is written.
     fn of(&self, target: &Target) -> Vec<Arc<Unseen>> {
         let copies = self.copies.lock();
-        copies.iter().filter(|(kind, _)| *kind == target.kind).map(|(_, it)| Arc::clone(it)).collect()
+        let shows = |path: &String| *path == target.kind || *path == target.collection;
+        copies.iter().filter(|(path, _)| shows(path)).map(|(_, it)| Arc::clone(it)).collect()
     }
 }
 

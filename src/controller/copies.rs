@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
     ConfigMap, Node as CoreNode, NodeStatus, PersistentVolumeClaim, Pod, Service, ServiceAccount,
@@ -11,7 +12,7 @@ use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::Config;
-use kube::{Api, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
@@ -48,6 +49,37 @@ pub struct CopiedApis {
     pub disruption_budgets: Api<PodDisruptionBudget>,
 }
 
+impl CopiedApis {
+    /// Those of one namespace, or of all.
+    pub fn of(client: &Client, namespace: Option<&str>) -> Self {
+        Self {
+            databases: within(client, namespace),
+            nodes: within(client, namespace),
+            volumes: within(client, namespace),
+            claims: within(client, namespace),
+            stateful_sets: within(client, namespace),
+            config_maps: within(client, namespace),
+            core_nodes: Api::all(client.clone()),
+            pods: within(client, namespace),
+            services: within(client, namespace),
+            service_accounts: within(client, namespace),
+            network_policies: within(client, namespace),
+            disruption_budgets: within(client, namespace),
+        }
+    }
+}
+
+/// The objects of one namespace, or of all.
+pub fn within<K>(client: &Client, namespace: Option<&str>) -> Api<K>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+{
+    match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
 /// The copies.
 pub struct Copies {
     /// The Databases.
@@ -77,23 +109,23 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Copies that hold nothing yet.
-    pub fn empty(own_writes: &Arc<OwnWrites>) -> Self {
+    /// Copies that hold nothing yet, of one namespace or of all.
+    pub fn empty(own_writes: &Arc<OwnWrites>, namespace: Option<&str>) -> Self {
         Self {
-            databases: Arc::new(Mirror::empty(own_writes)),
-            nodes: Arc::new(Mirror::indexed(own_writes, databases_of)),
-            volumes: Arc::new(Mirror::empty(own_writes)),
-            claims: Arc::new(Mirror::empty(own_writes)),
-            stateful_sets: Arc::new(Mirror::empty(own_writes)),
-            config_maps: Arc::new(Mirror::empty(own_writes)),
-            labelled: Arc::new(Mirror::indexed(own_writes, |core_node| {
+            databases: Arc::new(Mirror::empty(own_writes, namespace)),
+            nodes: Arc::new(Mirror::indexed(own_writes, namespace, databases_of)),
+            volumes: Arc::new(Mirror::empty(own_writes, namespace)),
+            claims: Arc::new(Mirror::empty(own_writes, namespace)),
+            stateful_sets: Arc::new(Mirror::empty(own_writes, namespace)),
+            config_maps: Arc::new(Mirror::empty(own_writes, namespace)),
+            labelled: Arc::new(Mirror::indexed(own_writes, None, |core_node| {
                 core_node.labels().get(keys::DATABASE_NODE_LABEL).cloned().into_iter().collect()
             })),
-            pods: Arc::new(Mirror::empty(own_writes)),
-            services: Arc::new(Mirror::empty(own_writes)),
-            service_accounts: Arc::new(Mirror::empty(own_writes)),
-            network_policies: Arc::new(Mirror::empty(own_writes)),
-            disruption_budgets: Arc::new(Mirror::empty(own_writes)),
+            pods: Arc::new(Mirror::empty(own_writes, namespace)),
+            services: Arc::new(Mirror::empty(own_writes, namespace)),
+            service_accounts: Arc::new(Mirror::empty(own_writes, namespace)),
+            network_policies: Arc::new(Mirror::empty(own_writes, namespace)),
+            disruption_budgets: Arc::new(Mirror::empty(own_writes, namespace)),
         }
     }
 

@@ -21,7 +21,7 @@ fn with_copies(status: u16, answer: &Value) -> (Client, Arc<Unseen>, Arc<Unseen>
         async move { Ok::<_, BoxError>(answer?) }
     });
     let writes = Arc::<OwnWrites>::default();
-    let (of_maps, of_pods) = (writes.of_copy::<ConfigMap>(), writes.of_copy::<Pod>());
+    let (of_maps, of_pods) = (writes.of_copy::<ConfigMap>(None), writes.of_copy::<Pod>(None));
     (noted(writes, Client::new(service, "team-a")), of_maps, of_pods)
 }
 
@@ -155,11 +155,45 @@ async fn what_one_copy_shows_another_one_of_the_kind_may_not_show_yet() {
         async move { Ok::<_, BoxError>(answer?) }
     });
     let writes = Arc::<OwnWrites>::default();
-    let (one, other) = (writes.of_copy::<ConfigMap>(), writes.of_copy::<ConfigMap>());
+    let (one, other) = (writes.of_copy::<ConfigMap>(None), writes.of_copy::<ConfigMap>(None));
     patch(noted(writes, Client::new(service, "team-a"))).await.unwrap();
     one.shown(&map("9"));
     assert_eq!(usable(&one), ["8", "9", "10"], "nothing is open any more");
     assert_eq!(usable(&other), ["9", "10"]);
+}
+
+#[tokio::test]
+async fn a_write_in_one_namespace_is_not_noted_for_the_copy_of_another() {
+    let service = tower::service_fn(|_: Request<Body>| {
+        let answer = Response::builder().body(Body::from(object("9").to_string().into_bytes()));
+        async move { Ok::<_, BoxError>(answer?) }
+    });
+    let writes = Arc::<OwnWrites>::default();
+    let (one, other) =
+        (writes.of_copy::<ConfigMap>(Some("team-a")), writes.of_copy::<ConfigMap>(Some("team-b")));
+    patch(noted(writes, Client::new(service, "team-a"))).await.unwrap();
+    assert_eq!(usable(&one), ["9", "10"]);
+    assert!(other.open().is_empty(), "{:?}", other.open());
+}
+
+#[tokio::test]
+async fn a_list_shows_what_was_written_before_it_was_begun_also_of_what_is_gone() {
+    let (client, writes) = answered(200, &object("9"));
+    patch(client.clone()).await.unwrap();
+    let open = writes.open();
+    writes.listed(open);
+    assert!(writes.all::<ConfigMap>(Some("team-a")).is_empty(), "the list has none of this name");
+
+    let open = writes.open();
+    patch(client).await.unwrap();
+    writes.listed(open);
+    assert_eq!(usable(&writes), ["9", "10"], "it was written after the list was begun");
+
+    let (client, writes) = answered(500, &json!({}));
+    let _ = patch(client).await;
+    let open = writes.open();
+    writes.listed(open);
+    assert!(usable(&writes).is_empty(), "it may be carried out after the list");
 }
 
 #[test]
