@@ -219,9 +219,15 @@ where
     }
 
     /// The names of those that are so and are left: what the copy still has is believed; that there is none,
-    /// the API server says.
-    pub async fn left(&self, api: &Api<K>, is_so: impl Fn(&K) -> bool) -> Result<Vec<String>, kube::Error> {
-        if let Some(names) = self.names(&is_so).filter(|names| !names.is_empty()) {
+    /// the API server says to a live read.
+    pub async fn left(
+        &self,
+        api: &Api<K>,
+        is_so: impl Fn(&K) -> bool,
+        reads: Reads,
+    ) -> Result<Vec<String>, kube::Error> {
+        let shown = self.names(&is_so);
+        if let Some(names) = shown.filter(|names| !names.is_empty() || reads == Reads::Cached) {
             return Ok(names);
         }
         let all = api.list(&ListParams::default()).await?;

@@ -3,6 +3,7 @@
 use k8s_openapi::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt};
 
+use super::mirror::{Mirror, Reads};
 use super::{controller_of, if_served};
 use crate::api::keys::{DATABASE_NAME_LABEL, DATABASE_UID_LABEL, ORPHAN_FINALIZER};
 use crate::api::{Database, names};
@@ -34,14 +35,19 @@ pub fn is_orphaning<K: Resource>(object: &K) -> bool {
 
 /// As `of`; but what is being deleted names an owner that may be gone, without its finalizer: then Kubernetes
 /// deletes what that owned.
-pub async fn of_existing<K>(object: &K, client: &Client) -> Result<Ownership, kube::Error>
+pub async fn of_existing<K>(
+    object: &K,
+    copy: &Mirror<Database>,
+    reads: Reads,
+    client: &Client,
+) -> Result<Ownership, kube::Error>
 where
     K: Resource<Scope = NamespaceResourceScope>,
 {
     let is_deleted = object.meta().deletion_timestamp.is_some();
     let Some(owner) = controller_of(object).filter(|_| is_deleted) else { return of(object, client).await };
     let databases = Api::<Database>::namespaced(client.clone(), &object.namespace().unwrap_or_default());
-    let database = if_served(databases.get_opt(&owner.name).await)?;
+    let database = if_served(copy.read(&databases, &owner.name, reads).await)?;
     let is_there = database.and_then(|database| database.uid()).as_ref() == Some(&owner.uid);
     Ok(if is_there { Ownership::Owned } else { Ownership::Orphaned })
 }

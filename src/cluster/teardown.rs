@@ -12,9 +12,16 @@ pub async fn is_torn_down(
     namespace: Option<&Namespace>,
     definitions: &[&str],
 ) -> Result<bool, kube::Error> {
-    if namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()) {
-        return Ok(true);
-    }
+    Ok(is_ending(namespace) || are_ending(client, definitions).await?)
+}
+
+/// Whether the namespace is being deleted, or is gone.
+pub fn is_ending(namespace: Option<&Namespace>) -> bool {
+    namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some())
+}
+
+/// Whether one of these resource definitions is being deleted, or is gone.
+pub async fn are_ending(client: &Client, definitions: &[&str]) -> Result<bool, kube::Error> {
     let all = Api::<CustomResourceDefinition>::all(client.clone());
     for name in definitions {
         let definition = all.get_opt(name).await?;

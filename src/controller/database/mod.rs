@@ -32,11 +32,12 @@ mod written;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::Api;
 use kube::runtime::controller::Controller;
 use tokio_util::sync::CancellationToken;
 
-use self::observe::Observed;
+use self::observe::{Observed, torn_down};
 use self::plan::action::Plan;
 use super::copies::Copies;
 use super::pass::acted::Acted;
@@ -92,6 +93,15 @@ pub fn run(
     )
 }
 
+/// The plan of a first look, if it stands.
+pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<Plan> {
+    let plan = plan::plan(observed, now);
+    let acted = Acted::new(observed.database.clone());
+    let old = observed.database.status.clone().unwrap_or_default();
+    let new = status::status(observed, &status::Decided::of(observed, &plan, &acted), &acted, now);
+    is_enough(plan.acts(), &old, &new).then_some(plan)
+}
+
 /// What there is, and what is to be done; `None` when the object is gone, or is another of its name.
 async fn decide(
     database: &Database,
@@ -100,21 +110,20 @@ async fn decide(
 ) -> Result<Option<(Observed, Plan)>, PassError> {
     let failed = |error: kube::Error| PassError::Observe(error.into());
     // What ran before it was adopted lacks our labels, which the copies are selected by.
-    if database.metadata.deletion_timestamp.is_none() && database.spec.adopt.is_none() {
+    if database.spec.adopt.is_none() {
         let observed = observe::observe(database, copies, Reads::Cached, ctx).await.map_err(failed)?;
         let Some(observed) = observed else { return Ok(None) };
-        let now = ctx.clock.now();
-        let plan = plan::plan(&observed, now);
-        let acted = Acted::new(observed.database.clone());
-        let old = observed.database.status.clone().unwrap_or_default();
-        let new = status::status(&observed, &status::Decided::of(&observed, &plan, &acted), &acted, now);
-        if is_enough(plan.acts(), &old, &new) {
+        if let Some(plan) = of_first_look(&observed, ctx.clock.now()) {
             return Ok(Some((observed, plan)));
         }
     }
     let observed = observe::observe(database, copies, Reads::Live, ctx).await.map_err(failed)?;
-    let Some(observed) = observed else { return Ok(None) };
-    let plan = plan::plan(&observed, ctx.clock.now());
+    let Some(mut observed) = observed else { return Ok(None) };
+    let mut plan = plan::plan(&observed, ctx.clock.now());
+    if observed.database.metadata.deletion_timestamp.is_some() && plan.ends_data() {
+        observed.torn_down = torn_down::now(&observed.names.namespace, ctx).await.map_err(failed)?;
+        plan = plan::plan(&observed, ctx.clock.now());
+    }
     Ok(Some((observed, plan)))
 }
 

@@ -30,10 +30,11 @@ use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::build;
+use super::observe::Observed;
 use super::observe::child::{Child, Credentials, HeldSecret};
 use super::observe::retained::Kept;
+use super::observe::torn_down::TornDown;
 use super::observe::usage::Usage;
-use super::observe::{Observed, TornDown};
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::plan::plan;

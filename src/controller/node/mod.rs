@@ -85,7 +85,7 @@ fn looks_lost(node: &Node) -> bool {
 async fn decide(node: &Node, copies: &Copies, ctx: &Context) -> Result<Option<(Observed, Plan)>, PassError> {
     let failed = |error: kube::Error| PassError::Observe(error.into());
     // What ran before it was adopted may lack our labels, which the copies are selected by.
-    if node.metadata.deletion_timestamp.is_none() && node.spec.instance_id.is_none() {
+    if node.spec.instance_id.is_none() {
         let observed = observe::observe(node, copies, Reads::Cached, ctx).await.map_err(failed)?;
         let Some(observed) = observed else { return Ok(None) };
         let now = ctx.clock.now();

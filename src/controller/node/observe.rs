@@ -146,7 +146,7 @@ pub async fn observe(
         tagged: None,
         fleet,
         instances,
-        ownership: ownership::of_existing(&node, &ctx.client).await?,
+        ownership: ownership::of_existing(&node, &copies.databases, reads, &ctx.client).await?,
         other_core_nodes,
         offerings: ctx.offerings.view(&uid, priority, now),
         priority,

@@ -34,18 +34,18 @@ pub(super) async fn on_machine(
     let name = core_node.name_any();
     let driver_registered = driver_is_registered(&name, reads, ctx).await?;
     let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
-    if !is_leaving {
-        if let Some(pods) = ctx.pods.get(&name).filter(|_| reads == Reads::Cached) {
-            let listed_again_in = Some(ctx.pods.left(&name));
-            return Ok(OnMachine { driver_registered, pods, listed_again_in, attachments: Vec::new() });
-        }
-        let pods = pods_on(&ctx.client, &params.match_any()).await?;
+    // The end of pods is awaited only of a machine that is to end, and wakes nothing.
+    let is_usable = |pods: &Vec<Pod>| reads == Reads::Cached && (!is_leaving || pods.is_empty());
+    let (pods, listed_again_in) = if let Some(pods) = ctx.pods.get(&name).filter(is_usable) {
+        (pods, Some(ctx.pods.left(&name)))
+    } else {
+        let params = if is_leaving { params } else { params.match_any() };
+        let pods = pods_on(&ctx.client, &params).await?;
         ctx.pods.put(&name, Some(pods.clone()));
-        return Ok(OnMachine { driver_registered, pods, ..OnMachine::default() });
-    }
-    let pods = pods_on(&ctx.client, &params).await?;
-    let attachments = attachments_to(ctx, &name, volume).await?;
-    Ok(OnMachine { driver_registered, pods, listed_again_in: None, attachments })
+        (pods, None)
+    };
+    let attachments = if is_leaving { attachments_to(ctx, &name, volume, reads).await? } else { Vec::new() };
+    Ok(OnMachine { driver_registered, pods, listed_again_in, attachments })
 }
 
 async fn driver_is_registered(core_node: &str, reads: Reads, ctx: &Context) -> Result<bool, kube::Error> {
@@ -66,6 +66,7 @@ async fn attachments_to(
     ctx: &Context,
     core_node: &str,
     volume: Option<&Volume>,
+    reads: Reads,
 ) -> Result<Vec<String>, kube::Error> {
     let adopted = volume.and_then(|volume| volume.spec.adopt.as_ref());
     let is_ours = |name: &str| {
@@ -75,5 +76,5 @@ async fn attachments_to(
         let name = attachment.spec.source.persistent_volume_name.as_deref();
         attachment.spec.node_name == core_node && name.is_some_and(is_ours)
     };
-    ctx.attachments.left(&Api::all(ctx.client.clone()), is_to).await
+    ctx.attachments.left(&Api::all(ctx.client.clone()), is_to, reads).await
 }

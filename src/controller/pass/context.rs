@@ -91,6 +91,8 @@ pub struct Context {
     pub secrets: Recent<Option<Secret>>,
     /// The pods of each machine, as they were last listed: those of others are not watched.
     pub pods: Recent<Vec<Pod>>,
+    /// For which objects nothing was torn down around them when that was last read.
+    pub standing: Recent<()>,
     /// All Nodes, and the repairs that are underway.
     pub fleet: Fleet,
     /// Whether the controllers go on.

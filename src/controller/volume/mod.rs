@@ -23,7 +23,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use self::observe::Observed;
+use self::observe::{Observed, around};
 use self::plan::action::Plan;
 use self::wait::VolumeWait;
 use super::copies::Copies;
@@ -92,7 +92,7 @@ async fn decide(
     let failed = |error: kube::Error| PassError::Observe(error.into());
     // What was there before may lack our labels, which the copies are selected by.
     let is_taken_over = volume.spec.adopt.is_some() || volume.spec.adopt_retained.is_some();
-    if volume.metadata.deletion_timestamp.is_none() && !is_taken_over {
+    if !is_taken_over {
         let observed = observe::observe(volume, copies, Reads::Cached, ctx).await.map_err(failed)?;
         let Some(observed) = observed else { return Ok(None) };
         let now = ctx.clock.now();
@@ -110,6 +110,10 @@ async fn decide(
         observed.by_id = observe::by_id(&observed.volume, id, ctx)
             .await
             .map_err(|error| PassError::Observe(error.into()))?;
+        plan = plan::plan(&observed, ctx.clock.now());
+    }
+    if observed.volume.metadata.deletion_timestamp.is_some() && plan.ends_data() {
+        observed.around = around::now(&observed.volume, ctx).await.map_err(failed)?;
         plan = plan::plan(&observed, ctx.clock.now());
     }
     Ok(Some((observed, plan)))

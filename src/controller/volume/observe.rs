@@ -1,13 +1,16 @@
 //! Observe, Volume: reads everything that the plan depends on. Only reads.
 
+pub mod around;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment};
+use kube::ResourceExt;
 use kube::api::Api;
-use kube::{CustomResourceExt, ResourceExt};
 
+use self::around::Around;
 use super::{build, expansion};
 use crate::api::keys::VOLUME_UID_LABEL;
 use crate::api::names::VolumeNames;
@@ -17,9 +20,9 @@ use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::offerings::OfferingsView;
 use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, EbsVolume, VolumeQuery};
-use crate::cluster::mirror::Reads;
+use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{self, Ownership};
-use crate::cluster::{self, controller_of, if_served, persistent_volume, teardown};
+use crate::cluster::{self, controller_of, if_served, persistent_volume};
 use crate::controller::copies::Copies;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::sends::Sent;
@@ -70,13 +73,10 @@ pub struct Observed {
     pub storage_class: Option<StorageClass>,
     /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
     pub attachments: Vec<String>,
-    /// The Database that owns it, read fresh; read only while the Volume is being deleted.
+    /// The Database that owns it; read only while the Volume is being deleted.
     pub owner: Option<Database>,
-    /// The namespace or one of our resource definitions is being deleted; read only while the Volume is being
-    /// deleted.
-    pub teardown: bool,
-    /// The UID of its namespace; read only while the Volume is being deleted.
-    pub namespace_uid: Option<String>,
+    /// What is being deleted around it; read only while the Volume is being deleted.
+    pub around: Around,
     /// This cluster's identity.
     pub cluster_id: String,
     /// Since when this operator leads.
@@ -114,14 +114,11 @@ pub async fn observe(
     let Some(volume) = copies.volumes.woken(volume, &ctx.client, reads).await? else { return Ok(None) };
     let uid = volume.uid().unwrap_or_default();
     let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
-    let (mut attachments, mut is_torn_down, mut owner, mut namespace_uid) = (Vec::new(), false, None, None);
+    let (mut attachments, mut around, mut owner) = (Vec::new(), Around::default(), None);
     if volume.metadata.deletion_timestamp.is_some() {
-        attachments = attachments_of(ctx, &name).await?;
-        let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
-        let definitions = [Database::crd_name(), Volume::crd_name()];
-        is_torn_down = teardown::is_torn_down(&ctx.client, read.as_ref(), &definitions).await?;
-        namespace_uid = read.and_then(|read| read.uid());
-        owner = owner_of(&volume, ctx, &namespace).await?;
+        attachments = attachments_of(&name, reads, ctx).await?;
+        around = around::recently(&volume, ctx).await?;
+        owner = owner_of(&volume, &copies.databases, reads, ctx).await?;
     }
     let adopted = volume.spec.adopt_retained.as_deref();
     let record = match adopted {
@@ -154,8 +151,7 @@ pub async fn observe(
         storage_class,
         attachments,
         owner,
-        teardown: is_torn_down,
-        namespace_uid,
+        around,
         cluster_id: ctx.cluster_id.clone(),
         leading_since: ctx.leading_since,
         timing: ctx.timing.clone(),
@@ -201,16 +197,25 @@ async fn storage_class_of(
 }
 
 /// The Database that controls the Volume, if it is still there.
-async fn owner_of(volume: &Volume, ctx: &Context, namespace: &str) -> Result<Option<Database>, kube::Error> {
+async fn owner_of(
+    volume: &Volume,
+    copy: &Mirror<Database>,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Database>, kube::Error> {
     let Some(owner) = controller_of(volume) else { return Ok(None) };
-    let databases = Api::<Database>::namespaced(ctx.client.clone(), namespace);
-    let database = if_served(databases.get_opt(&owner.name).await)?;
+    let databases = Api::namespaced(ctx.client.clone(), &volume.namespace().unwrap_or_default());
+    let database = if_served(copy.read(&databases, &owner.name, reads).await)?;
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 
-async fn attachments_of(ctx: &Context, persistent_volume: &str) -> Result<Vec<String>, kube::Error> {
+async fn attachments_of(
+    persistent_volume: &str,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Vec<String>, kube::Error> {
     let is_of = |attachment: &VolumeAttachment| {
         attachment.spec.source.persistent_volume_name.as_deref() == Some(persistent_volume)
     };
-    ctx.attachments.left(&Api::all(ctx.client.clone()), is_of).await
+    ctx.attachments.left(&Api::all(ctx.client.clone()), is_of, reads).await
 }

@@ -28,6 +28,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use super::build;
+use super::observe::around::Around;
 use super::observe::{ById, Observed};
 use super::plan::action::{Action, Modify, Plan, Stage, VolumeInterest};
 use super::plan::plan;
@@ -140,8 +141,7 @@ fn world() -> Observed {
         storage_class: Some(storage_class(true)),
         attachments: Vec::new(),
         owner: None,
-        teardown: false,
-        namespace_uid: None,
+        around: Around::default(),
         cluster_id: "cluster".to_owned(),
         leading_since: at(-100_000),
         timing: Timing::default(),

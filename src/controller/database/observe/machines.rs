@@ -14,18 +14,19 @@ use crate::controller::database::ordinal::{next_ordinal, ordinal};
 use crate::controller::pass::context::Context;
 
 /// Our Nodes, by their names and their owner, and whether the next name is taken. A Database that is being
-/// deleted ends once it has none: they are read from the API server then.
+/// deleted ends once it has none: a live look reads them from the API server then.
 pub(super) async fn nodes(
     database: &Database,
     names: &Names,
     copy: &Mirror<Node>,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let is_named = |name: &str| ordinal(names, name).is_some();
-    let is_kept = database.metadata.deletion_timestamp.is_none();
+    let is_believed = reads == Reads::Cached || database.metadata.deletion_timestamp.is_none();
     let namespace = names.namespace.as_str();
     let copied = copy.all_current(Some(namespace), &names.uid, |node| is_of(node, database), is_named);
-    let Some(nodes) = copied.filter(|_| is_kept) else { return read(database, names, copy, ctx).await };
+    let Some(nodes) = copied.filter(|_| is_believed) else { return read(database, names, copy, ctx).await };
     let shown = |name: &str| copy.get(&ObjectRef::new(name).within(namespace));
     let is_taken = |name: &String| shown(name).is_some_and(|node| !is_of(&node, database));
     let taken = needed(database, names, &nodes).find(is_taken);
@@ -91,12 +92,13 @@ pub(super) async fn core_nodes(
 }
 
 /// Every Kubernetes node that carries this Database's label. A Database that is being deleted ends once none
-/// does: they are read from the API server then.
+/// does: a live look reads them from the API server then.
 pub(super) async fn labelled(
     database: &Database,
     names: &Names,
     nodes: &[Node],
     copy: &Mirror<CoreNode>,
+    reads: Reads,
     ctx: &Context,
 ) -> Result<Vec<CoreNode>, kube::Error> {
     let is_labelled = |node: &CoreNode| node.labels().get(DATABASE_NODE_LABEL) == Some(&names.uid);
@@ -105,8 +107,9 @@ pub(super) async fn labelled(
         let mut registered = nodes.iter().filter_map(|node| node.status.as_ref()?.core_node_name.as_deref());
         registered.any(|registered| registered == name)
     };
-    let is_kept = database.metadata.deletion_timestamp.is_none();
-    if let Some(copied) = copy.all_current(None, &names.uid, is_labelled, is_of_ours).filter(|_| is_kept) {
+    let is_believed = reads == Reads::Cached || database.metadata.deletion_timestamp.is_none();
+    if let Some(copied) = copy.all_current(None, &names.uid, is_labelled, is_of_ours).filter(|_| is_believed)
+    {
         return Ok(copied);
     }
     let params = ListParams::default().labels(&format!("{DATABASE_NODE_LABEL}={}", names.uid));

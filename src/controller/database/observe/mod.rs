@@ -7,6 +7,7 @@ pub mod legacy;
 mod machines;
 pub mod restore;
 pub mod retained;
+pub mod torn_down;
 pub mod usage;
 
 use std::collections::BTreeMap;
@@ -14,20 +15,20 @@ use std::collections::BTreeMap;
 use data_encoding::HEXLOWER;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Namespace, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
+    ConfigMap, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::VolumeAttachment;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
 use kube::api::Api;
-use kube::{CustomResourceExt, ResourceExt};
 use sha2::{Digest, Sha256};
 
 use self::child::{Child, Credentials, HeldSecret, child, secret};
 use self::children::Children;
 use self::legacy::Legacy;
 use self::retained::Kept;
+use self::torn_down::TornDown;
 use self::usage::Usage;
 use super::ordinal::ordinal;
 use super::pod;
@@ -36,27 +37,11 @@ use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
-use crate::cluster::{controller_of, finalizer, if_served, recent};
+use crate::cluster::{controller_of, finalizer, if_served, is_not_found, recent};
 use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
-
-/// What is being torn down around the Database; read only while it is being deleted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TornDown {
-    /// Its namespace: nothing can be created in it any more, and all in it goes.
-    pub namespace: bool,
-    /// Our resource definitions: every object of ours goes.
-    pub definitions: bool,
-}
-
-impl TornDown {
-    /// A teardown: there was no decision to delete this very database.
-    pub fn any(self) -> bool {
-        self.namespace || self.definitions
-    }
-}
 
 /// Everything that a Database's plan depends on.
 #[derive(Clone, Debug)]
@@ -196,16 +181,12 @@ pub async fn observe(
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
     let namespace = database.namespace().unwrap_or_default();
-    let Some(database) = current(database, copies, ctx).await? else { return Ok(None) };
+    let Some(database) = current(database, copies, reads, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
-    let torn_down = if deleting { torn_down(&namespace, ctx).await? } else { TornDown::default() };
     let class = class::of(&database, ctx).await?;
-    let (nodes, node_name_taken) =
-        with_their_kind(machines::nodes(&database, &names, &copies.nodes, ctx).await, torn_down)?;
-    let volume =
-        copies.volumes.current(&Api::namespaced(ctx.client.clone(), &namespace), &names.volume, reads).await;
-    let volume = child(with_their_kind(volume, torn_down)?, &database);
+    let Owned { torn_down, nodes, node_name_taken, volume } =
+        owned(&database, &names, copies, reads, ctx).await?;
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
@@ -223,7 +204,7 @@ pub async fn observe(
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
         core_nodes: machines::core_nodes(&nodes, reads, ctx).await?,
-        labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, ctx).await?,
+        labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, reads, ctx).await?,
         nodes,
         node_name_taken,
         // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
@@ -249,11 +230,46 @@ pub async fn observe(
     }))
 }
 
+/// The Nodes and the Volume, which go with their kinds when those are torn down, and what is torn down.
+struct Owned {
+    torn_down: TornDown,
+    nodes: Vec<Node>,
+    node_name_taken: Option<String>,
+    volume: Child<Volume>,
+}
+
+async fn owned(
+    database: &Database,
+    names: &Names,
+    copies: &Copies,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Owned, kube::Error> {
+    let nodes = machines::nodes(database, names, &copies.nodes, reads, ctx).await;
+    let volumes = Api::namespaced(ctx.client.clone(), &names.namespace);
+    let volume = copies.volumes.current(&volumes, &names.volume, reads).await;
+    let is_served =
+        [nodes.as_ref().err(), volume.as_ref().err()].into_iter().flatten().all(|it| !is_not_found(it));
+    let torn_down = match (database.metadata.deletion_timestamp.is_some(), is_served) {
+        (false, _) => TornDown::default(),
+        (true, true) => torn_down::recently(database, ctx).await?,
+        (true, false) => torn_down::now(&names.namespace, ctx).await?,
+    };
+    let (nodes, node_name_taken) = with_their_kind(nodes, torn_down)?;
+    let volume = child(with_their_kind(volume, torn_down)?, database);
+    Ok(Owned { torn_down, nodes, node_name_taken, volume })
+}
+
 /// The Database as this process' last write left it, or newer; `None` when it is gone, or is another of its
-/// name. One that is being deleted is read from the API server.
-async fn current(woken: &Database, copies: &Copies, ctx: &Context) -> Result<Option<Database>, kube::Error> {
-    let is_deleted = woken.metadata.deletion_timestamp.is_some();
-    let reads = if is_deleted { Reads::Live } else { Reads::Cached };
+/// name. A live read is from the API server where it is being deleted.
+async fn current(
+    woken: &Database,
+    copies: &Copies,
+    reads: Reads,
+    ctx: &Context,
+) -> Result<Option<Database>, kube::Error> {
+    let is_kept = woken.metadata.deletion_timestamp.is_none();
+    let reads = if is_kept { Reads::Cached } else { reads };
     copies.databases.woken(woken, &ctx.client, reads).await
 }
 
@@ -352,21 +368,6 @@ async fn attachment(
     let digest = Sha256::digest(format!("{}{EBS_CSI_DRIVER}{node}", volume.0));
     let name = format!("csi-{}", HEXLOWER.encode(&digest));
     ctx.attachments.read(&Api::all(ctx.client.clone()), &name, reads).await
-}
-
-async fn torn_down(namespace: &str, ctx: &Context) -> Result<TornDown, kube::Error> {
-    let namespace = Api::<Namespace>::all(ctx.client.clone()).get_opt(namespace).await?;
-    let mut torn_down = TornDown {
-        namespace: namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some()),
-        definitions: false,
-    };
-    let definitions = Api::<CustomResourceDefinition>::all(ctx.client.clone());
-    for name in [Database::crd_name(), Volume::crd_name(), Node::crd_name()] {
-        let definition = definitions.get_opt(name).await?;
-        torn_down.definitions |=
-            definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some());
-    }
-    Ok(torn_down)
 }
 
 /// Children that went with their very kind: definitions that are deleted together go one by one, each with

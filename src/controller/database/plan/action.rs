@@ -37,6 +37,18 @@ impl Plan {
         self.actions.iter().any(|action| *action != Action::AddFinalizer)
     }
 
+    /// Whether it does more than to end what a new start makes again: engine and machine. What becomes of the
+    /// data of a Database that is being deleted depends on what is torn down around it.
+    pub(in crate::controller::database) fn ends_data(&self) -> bool {
+        let is_of_the_engine = |action: &Action| {
+            matches!(
+                action,
+                Action::Scale(..) | Action::Unlabel(..) | Action::Relabel(..) | Action::DeleteNode(..)
+            )
+        };
+        !self.actions.iter().all(is_of_the_engine)
+    }
+
     /// Does this, then waits.
     pub(in crate::controller::database) fn act(actions: Vec<Action>, wait: DatabaseWait) -> Self {
         Self { actions, waiting: Some(wait), requeue: None }

@@ -8,7 +8,7 @@ use pretty_assertions::assert_eq;
 use super::*;
 use crate::api::database::Release;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
-use crate::controller::database::observe::TornDown;
+use crate::controller::database::observe::torn_down::TornDown;
 use crate::controller::database::status::{Decided, status as status_of};
 use crate::controller::database::unreleasable::Unreleasable;
 use crate::controller::pass::acted::Acted;

@@ -66,6 +66,22 @@ impl Plan {
         self.actions.iter().any(|action| *action != Action::AddFinalizer)
     }
 
+    /// Whether it does more than to end the claim and to write down what was found. What becomes of the data
+    /// of a Volume that is being deleted depends on what is torn down around it.
+    pub(in crate::controller::volume) fn ends_data(&self) -> bool {
+        let is_of_the_claim = |action: &Action| {
+            matches!(
+                action,
+                Action::FreeClaim(_)
+                    | Action::DeleteClaim(_)
+                    | Action::RecordVolume(_)
+                    | Action::RecordSnapshot(_)
+                    | Action::NoteDeleted
+            )
+        };
+        !self.actions.iter().all(is_of_the_claim)
+    }
+
     /// Everything is as wanted: nothing is done, and nothing waited for.
     pub(in crate::controller::volume) fn done() -> Self {
         Self {

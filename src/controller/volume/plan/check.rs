@@ -43,7 +43,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             Action::DeleteVolume(id) => {
                 rule(is_deleting, "an EBS volume is deleted only with its Volume");
                 rule(is_decided(observed), "no EBS volume is deleted before its Database has decided");
-                rule(!observed.teardown, "an EBS volume is never deleted because its namespace is");
+                rule(
+                    !observed.around.is_torn_down,
+                    "an EBS volume is never deleted because its namespace is",
+                );
                 rule(
                     policy != DeletionPolicy::Retain,
                     "an EBS volume is not deleted under the policy Retain",

@@ -150,7 +150,7 @@ pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
         None => observed.volume.spec.deletion_policy,
     };
     let is_orphaning = observed.owner.as_ref().is_some_and(is_orphaning);
-    if observed.teardown || is_orphaning { DeletionPolicy::Retain } else { newest }
+    if observed.around.is_torn_down || is_orphaning { DeletionPolicy::Retain } else { newest }
 }
 
 fn identified(observed: &Observed, status: &VolumeStatus, id: &VolumeId, now: Timestamp) -> Plan {
@@ -273,7 +273,7 @@ fn marked(
     now: Timestamp,
 ) -> PersistentVolume {
     let name = observed.volume.name_any();
-    let because = if observed.teardown {
+    let because = if observed.around.is_torn_down {
         messages::RETAINED_BY_TEARDOWN
     } else if is_unowned(&observed.volume) || observed.owner.as_ref().is_some_and(is_orphaning) {
         messages::RETAINED_BY_ORPHANING
@@ -282,7 +282,7 @@ fn marked(
     };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
     let size = Size::from_gib(volume.size);
-    let namespace_uid = observed.namespace_uid.as_ref();
+    let namespace_uid = observed.around.namespace_uid.as_ref();
     let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, namespace_uid, now);
     record.annotations_mut().extend(marks);
     record.labels_mut().insert(keys::RETAINED_LABEL.to_owned(), "true".to_owned());

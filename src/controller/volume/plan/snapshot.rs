@@ -106,7 +106,7 @@ fn contents(observed: &Observed) -> BTreeMap<String, String> {
             Consistency::CrashConsistent
         };
         let file_system = observed.volume.spec.file_system;
-        Contents::of(database, file_system, observed.namespace_uid.clone()).tags(consistency.as_str())
+        Contents::of(database, file_system, observed.around.namespace_uid.clone()).tags(consistency.as_str())
     };
     let mut tags = class_tags(&observed.volume, observed.class.as_ref());
     tags.extend(observed.owner.iter().flat_map(of));

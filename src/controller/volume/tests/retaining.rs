@@ -53,7 +53,7 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
         ),
     ]);
     for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
-        let torn_down = detached(policy, VolumeState::Available, |it| it.teardown = true);
+        let torn_down = detached(policy, VolumeState::Available, |it| it.around.is_torn_down = true);
         hold(vec![(
             "the policy was not decided by a person when the namespace is torn down",
             torn_down,
@@ -69,7 +69,7 @@ fn the_record_names_the_engine_the_size_and_the_claim_that_it_had() {
     let observed = detached(DeletionPolicy::Retain, VolumeState::Available, |it| {
         it.owner = Some(owner("Retain", true));
         it.volume.spec.deletion_decided = true;
-        it.namespace_uid = Some("uid-of-namespace".into());
+        it.around.namespace_uid = Some("uid-of-namespace".into());
         it.volumes.volumes[0].size = 150;
         it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid =
             Some("of-the-claim".into());
@@ -115,10 +115,10 @@ fn a_volume_that_is_deleted_ends_nothing_before_its_database_has_decided_or_is_g
     };
     hold(vec![
         ("its Database has not decided", claimed(|_| {}), now(), waits(Stage::Bound)),
-        ("nor in a teardown", claimed(|it| it.teardown = true), now(), waits(Stage::Bound)),
+        ("nor in a teardown", claimed(|it| it.around.is_torn_down = true), now(), waits(Stage::Bound)),
         (
             "nor where only its own definition is deleted",
-            claimed(|it| (it.owner, it.teardown) = (Some(owner("Delete", false)), true)),
+            claimed(|it| (it.owner, it.around.is_torn_down) = (Some(owner("Delete", false)), true)),
             now(),
             waits(Stage::Bound),
         ),

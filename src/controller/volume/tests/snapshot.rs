@@ -80,7 +80,7 @@ fn the_final_snapshot_is_tagged_with_what_a_restore_must_know() {
     let observed = leaves(|it| {
         it.owner = Some(owner("Snapshot", true));
         it.volume.spec.deletion_decided = true;
-        it.namespace_uid = Some("uid-of-namespace".into());
+        it.around.namespace_uid = Some("uid-of-namespace".into());
     });
     let planned = plan(&observed, now());
     let [Action::Snapshot(_, _, contents)] = planned.actions.as_slice() else { panic!("{planned:?}") };

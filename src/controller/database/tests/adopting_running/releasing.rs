@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::api::database::Release;
-use crate::controller::database::observe::TornDown;
+use crate::controller::database::observe::torn_down::TornDown;
 
 #[test]
 fn a_database_that_is_deleted_before_it_is_adopted_is_released() {

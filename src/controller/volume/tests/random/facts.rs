@@ -296,7 +296,7 @@ pub(super) fn spec_facts() -> Vec<Fact<Observed>> {
             it.volume.spec.deletion_decided = false;
             it.owner.iter_mut().for_each(|it| it.metadata.finalizers = None);
         }),
-        fact("torn down", |it, _| it.teardown = true),
+        fact("torn down", |it, _| it.around.is_torn_down = true),
         fact("no class", |it, _| it.class = None),
         fact("a changed class", |it, _| it.class.iter_mut().for_each(|it| it.spec.kms_key_id = None)),
     ]
