@@ -44,13 +44,21 @@ impl Settling {
     }
 }
 
-/// Whether both statuses differ, and in nothing but the reasons and messages of their conditions.
+/// What people and metrics read of a Database and a Volume, and no pass decides on. Of a Node the type
+/// appears with its zone, which is written at once.
+const SHOWN: [&str; 3] = ["endpoint", "instanceType", "size"];
+
+/// Whether both statuses differ, and in nothing but the reasons and messages of their conditions, and in
+/// fields that are only shown.
 pub fn differ_in_words(old: &Value, new: &Value) -> bool {
     old != new && without_words(old) == without_words(new)
 }
 
 fn without_words(status: &Value) -> Value {
     let mut status = status.clone();
+    if let Some(fields) = status.as_object_mut() {
+        fields.retain(|field, _| !SHOWN.contains(&field.as_str()));
+    }
     let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
     for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
         condition.retain(|field, _| !["reason", "message"].contains(&field.as_str()));
@@ -78,6 +86,11 @@ mod tests {
         assert!(!differ_in_words(&old, &status("True", "Launching", 1)));
         assert!(!differ_in_words(&old, &status("False", "Launching", 2)));
         assert!(!differ_in_words(&old, &json!({"volumeID": "vol-1"})));
+        let mut sized = old.clone();
+        sized["size"] = json!("100Gi");
+        assert!(differ_in_words(&old, &sized), "it is only shown");
+        sized["volumeID"] = json!("vol-2");
+        assert!(!differ_in_words(&old, &sized));
     }
 
     #[tokio::test(start_paused = true)]
