@@ -15,6 +15,7 @@ mod left;
 pub mod lies;
 mod lies_of_ec2;
 pub mod life;
+mod looks;
 mod named;
 mod operators;
 mod orphans;
@@ -142,10 +143,23 @@ fn what_lost_its_objects_by_force_is_listed_with_what_it_holds() {
     judge(each(&[(1, ())], |()| orphans::listed()));
 }
 
+/// `FREEHOLD_SEEDS=7..8` lives one of them again.
+#[test]
+fn what_a_first_look_decides_is_what_a_live_look_decides() {
+    let seeds: Vec<(u64, u64)> = seeds().unwrap_or(0..8).map(|seed| (seed, seed)).collect();
+    judge(each(&seeds, looks::agree));
+}
+
 /// With `--nocapture` it prints what each request is, for one database.
 #[test]
 fn a_database_that_is_created_among_others_costs_few_requests() {
     judge(each(&[(1, ())], |()| cost::created()));
+}
+
+/// With `--nocapture` it prints what each request is, for one database.
+#[test]
+fn a_database_that_is_deleted_among_others_costs_few_requests() {
+    judge(each(&[(1, ())], |()| cost::deleted()));
 }
 
 /// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.

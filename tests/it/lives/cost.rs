@@ -1,10 +1,10 @@
 //! What databases cost: the requests of the operator to the API server and to EC2 for each of many that are
-//! created at once, counted in virtual time.
+//! created or deleted at once, counted in virtual time.
 
 use std::collections::BTreeMap;
 
 use freehold_rig::Verb;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::house::{House, NAMESPACE, SLOW_ELECTION};
 use super::lies::Lies;
@@ -16,10 +16,62 @@ const DATABASES: usize = 20;
 
 /// What one database may cost, from its creation until it is Ready, in requests. What is measured is below
 /// it by less than a tenth; whoever needs more says why.
-const LIMITS: [(&str, f64); 4] = [("reads", 55.0), ("writes", 60.0), ("events", 11.0), ("describes", 4.4)];
+const LIMITS: [(&str, f64); 4] = [("reads", 53.0), ("writes", 53.0), ("events", 5.5), ("describes", 3.0)];
+
+/// The same from its deletion until it is gone.
+const LIMITS_OF_DELETION: [(&str, f64); 4] = [
+    ("reads", 145.0),
+    ("writes", 44.0),
+    ("Get customresourcedefinitions.apiextensions.k8s.io", 12.0),
+    ("Get namespaces", 5.0),
+];
 
 /// Creates many databases at once and counts until all are Ready.
 pub async fn created() {
+    let house = with_databases().await;
+    judge(&house.counted(), &house.written(), &LIMITS);
+    house.judge();
+}
+
+/// Deletes many databases at once and counts until all are gone.
+pub async fn deleted() {
+    let house = with_databases().await;
+    let (counted, written) = (house.counted(), house.written());
+    for number in 0..DATABASES {
+        house.delete_in(NAMESPACE, &format!("db-{number:02}")).await;
+    }
+    let are_gone = |it: &House| it.server.objects("databases.freehold.dev").is_empty();
+    house.until("all databases are gone", CALM, are_gone).await;
+    judge(&since(&counted, house.counted()), &since(&written, house.written()), &LIMITS_OF_DELETION);
+    house.judge();
+}
+
+/// What was counted since then.
+fn since(before: &BTreeMap<String, usize>, mut now: BTreeMap<String, usize>) -> BTreeMap<String, usize> {
+    for (what, count) in &mut now {
+        *count -= before.get(what).copied().unwrap_or_default();
+    }
+    now.retain(|_, count| *count > 0);
+    now
+}
+
+/// Prints what was counted and written, and holds it to the limits.
+fn judge(counted: &BTreeMap<String, usize>, written: &BTreeMap<String, usize>, limits: &[(&str, f64)]) {
+    for (what, count) in counted.iter().chain(written) {
+        println!("{:8.2}  {what}", per_database(*count));
+    }
+    for (what, limit) in limits {
+        let of_one = per_database(counted.get(*what).copied().unwrap_or_default());
+        println!("{of_one:8.2}  {what} in all, of {limit}");
+        assert!(
+            of_one <= *limit,
+            "a database costs {of_one} {what}, and {limit} are allowed: see the output"
+        );
+    }
+}
+
+/// Many databases, all Ready.
+async fn with_databases() -> House {
     let mut house = House::build(1, Lies::none()).await;
     house.start_with(1, &SLOW_ELECTION);
     for number in 0..DATABASES {
@@ -27,16 +79,7 @@ pub async fn created() {
     }
     let are_ready = |it: &House| (0..DATABASES).all(|n| it.is_ready_in(NAMESPACE, &format!("db-{n:02}")));
     house.until("all databases are ready", CALM, are_ready).await;
-    let counted = house.counted();
-    for (what, count) in &counted {
-        println!("{:8.2}  {what}", per_database(*count));
-    }
-    for (what, limit) in LIMITS {
-        let of_one = per_database(counted.get(what).copied().unwrap_or_default());
-        println!("{of_one:8.2}  {what} in all, of {limit}");
-        assert!(of_one <= limit, "a database costs {of_one} {what}, and {limit} are allowed: see the output");
-    }
-    house.judge();
+    house
 }
 
 #[expect(clippy::cast_precision_loss, reason = "some thousands")]
@@ -73,4 +116,38 @@ impl House {
         }
         counted
     }
+
+    /// What the writes of statuses changed, by kind: fields, and conditions with what they became; those of
+    /// which only the words changed in brackets.
+    fn written(&self) -> BTreeMap<String, usize> {
+        let mut written = BTreeMap::new();
+        for change in self.server.changes() {
+            let (Some(old), Some(new)) = (&change.old, &change.new) else { continue };
+            if Operators::number(&change.caller).is_none() || old["status"] == new["status"] {
+                continue;
+            }
+            let changed = changed(&old["status"], &new["status"]).join(", ");
+            *written.entry(format!("status of {}: {changed}", change.resource)).or_default() += 1;
+        }
+        written
+    }
+}
+
+fn changed(old: &Value, new: &Value) -> Vec<String> {
+    let empty = Map::new();
+    let fields = new.as_object().unwrap_or(&empty).iter();
+    let other = fields.filter(|(field, value)| *field != "conditions" && old[*field] != **value);
+    let mut changed: Vec<String> = other.map(|(field, _)| field.clone()).collect();
+    let conditions = |status: &Value| status["conditions"].as_array().cloned().unwrap_or_default();
+    let before = conditions(old);
+    for condition in conditions(new) {
+        let was = before.iter().find(|it| it["type"] == condition["type"]).cloned().unwrap_or_default();
+        let kind = condition["type"].as_str().unwrap_or_default();
+        if was["status"] != condition["status"] {
+            changed.push(format!("{kind}={}", condition["status"].as_str().unwrap_or_default()));
+        } else if was != condition {
+            changed.push(format!("({kind})"));
+        }
+    }
+    changed
 }

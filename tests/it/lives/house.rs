@@ -251,6 +251,18 @@ impl House {
     }
 }
 
+impl House {
+    /// What every pass of an operator would be given that leads nothing and only looks.
+    pub fn looker(&self) -> Context {
+        let settings = Line::parse_from(["rig", "--cluster-id", "rig"]).settings;
+        let clock: Arc<dyn freehold::clock::Clock> = self.clock.clone();
+        let cloud = Arc::new(ModelCloud::new(self.ec2.clone(), OPERATOR));
+        let (metrics, term) = (Metrics::new(), Arc::new(Term::new(Arc::clone(&clock))));
+        let client = self.server.client("looker");
+        operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term)
+    }
+}
+
 /// What one operator runs on.
 struct Host {
     number: usize,

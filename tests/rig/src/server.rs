@@ -102,6 +102,11 @@ impl Server {
         self.state.lock().journal.get(first..).unwrap_or_default().to_vec()
     }
 
+    /// The resourceVersion of the last write.
+    pub fn revision(&self) -> u64 {
+        self.state.lock().store.revision()
+    }
+
     /// How many requests were carried out so far, of each client, verb and `plural.group` (`plural` for the
     /// core).
     pub fn requests(&self) -> BTreeMap<(String, Verb, String), usize> {
