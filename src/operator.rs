@@ -24,6 +24,7 @@ use crate::cluster::own_writes;
 use crate::cluster::recent::Recent;
 use crate::controller::copies::{CopiedApis, Copies, within};
 use crate::controller::memory::backup_turns::BackupTurns;
+use crate::controller::memory::checks::Checks;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -209,6 +210,7 @@ pub fn context(
         sends: Sends::default(),
         issued: IssuedRequests::default(),
         backup_turns: BackupTurns::default(),
+        checks: Checks::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty(&own_writes, None)),
@@ -266,7 +268,11 @@ fn spawn_of(
     tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
     let backups = || within::<Backup>(client, scope);
     tasks.spawn(backup::run(Arc::clone(ctx), backups(), concurrency, stop.clone()));
-    let scheduled = backup_schedule::Apis { schedules: within(client, scope), backups: backups() };
+    let scheduled = backup_schedule::Apis {
+        schedules: within(client, scope),
+        backups: backups(),
+        databases: within(client, scope),
+    };
     tasks.spawn(backup_schedule::run(Arc::clone(ctx), scheduled, concurrency, stop.clone()));
     tasks.spawn(copies.run(CopiedApis::of(client, scope), stop.clone()));
 }

@@ -13,6 +13,7 @@ use super::creation::Attempt;
 use super::database::EngineType;
 use super::ids::{SnapshotId, VolumeId};
 use super::size::Size;
+use super::verification::BackupVerification;
 
 /// What is backed up, and what becomes of the snapshot.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,6 +39,11 @@ use super::size::Size;
         name = "Reason", type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Complete\")].reason",
         description = "Why it can, or what is awaited."
+    ),
+    printcolumn(
+        name = "Verified", type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Verified\")].status",
+        description = "Whether its newest verification passed, if there was one."
     ),
     printcolumn(
         name = "Database", type_ = "string",
@@ -168,7 +174,7 @@ pub struct BackupStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Complete, Failed and Stalled; SnapshotMissing while it is so.
+    /// Complete, Failed and Stalled; SnapshotMissing while it is so; Verified once it was verified.
     #[serde(default)]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["type".into()]))]
     pub conditions: Vec<Condition>,
@@ -218,6 +224,10 @@ pub struct BackupStatus {
     /// When EC2 accepted the deletion of the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deleted_at: Option<Time>,
+
+    /// What the newest verification of this Backup came to (`spec.verify` of its BackupSchedule).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<BackupVerification>,
 }
 
 impl BackupStatus {

@@ -5,6 +5,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::verification::{LastVerification, Verification, Verify};
+
 /// When Backups of a Database are created, and which are kept.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
@@ -56,6 +58,11 @@ use serde::{Deserialize, Serialize};
         json_path = ".status.nextTime",
         description = "When the next backup begins."
     ),
+    printcolumn(
+        name = "Last-Verified", type_ = "date",
+        json_path = ".status.lastVerification.passedAt",
+        description = "When a Backup passed its verification last."
+    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     validation = Rule::new("self.metadata.name.size() <= 63")
         .message("metadata.name must have at most 63 characters: its Backups are labelled with it")
@@ -83,8 +90,8 @@ pub struct BackupScheduleSpec {
     #[serde(default = "utc")]
     pub time_zone: String,
 
-    /// While this is true no Backup is created and none is deleted. What would have been created meanwhile is
-    /// not made up for. Default: false.
+    /// While this is true no Backup is created and none is deleted, and no verification begins. What would
+    /// have been created meanwhile is not made up for. Default: false.
     #[serde(default)]
     pub suspend: bool,
 
@@ -93,6 +100,12 @@ pub struct BackupScheduleSpec {
     #[x_kube(validation = Rule::new("has(self.count) || has(self.maxAgeDays)")
         .message("spec.retention needs count or maxAgeDays"))]
     pub retention: Option<Retention>,
+
+    /// At its own times the newest complete Backup is restored in a Database of its own, which is checked and
+    /// deleted with its volume; `status.verification` of the Backup has the result. Default: no Backup is
+    /// verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
 }
 
 fn utc() -> String {
@@ -150,6 +163,22 @@ pub struct BackupScheduleStatus {
     /// The newest Backup of this BackupSchedule that can be restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_complete: Option<LastComplete>,
+
+    /// The verification that runs: written before anything of it is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+
+    /// What the newest verification came to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_verification: Option<LastVerification>,
+
+    /// The newest time of `spec.verify` that has come: its verification began, or was left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_verification_time: Option<Time>,
+
+    /// The time of `spec.verify` that comes next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_verification_time: Option<Time>,
 }
 
 /// Which times count.

@@ -83,6 +83,9 @@ pub enum ConditionType {
     Failed,
     /// Backup, while it is so: EC2 does not list the snapshot of a complete backup any more.
     SnapshotMissing,
+    /// Backup, once it was verified: it was restored, the engine served it, and the check of it found nothing
+    /// wrong.
+    Verified,
 }
 
 impl ConditionType {
@@ -237,6 +240,9 @@ pub enum Reason {
     AwaitingCheckpoint,
     /// The newest Backup of the BackupSchedule failed.
     BackupFailed,
+    /// The Backup could not be restored in time, or the check of what was restored found something; the
+    /// message says what.
+    VerificationFailed,
     /// EC2 could not complete the snapshot.
     SnapshotFailed,
     /// The engine did not hold its checkpoint until the snapshot had started, so the snapshot is not used.

@@ -20,6 +20,8 @@ pub enum EventReason {
     BackupSkipped,
     /// Backup: EC2 has started the snapshot.
     BackupStarted,
+    /// Backup: it was restored and checked, and nothing wrong was found.
+    BackupVerified,
     /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.
     ConfigMapAltered,
     /// Node: its Kubernetes node takes no more pods, since its machine is being released.
@@ -141,6 +143,8 @@ pub enum EventReason {
     /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names
     /// it.
     UnclaimedResource,
+    /// Backup: it could not be restored in time, or the check of it found something; the note says what.
+    VerificationFailed,
     /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.
     VolumeAdopted,
     /// Database: its Volume follows the spec; the note says in what.

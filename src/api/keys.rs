@@ -46,6 +46,11 @@ pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 /// removes it keeps the Backup for ever: no retention deletes it.
 pub const BACKUP_SCHEDULE_LABEL: &str = "freehold.dev/backup-schedule";
 
+/// Label: the name of the BackupSchedule that restores a Backup in this Database to verify it, and deletes
+/// the Database afterwards. Written with its creation. A person who removes it keeps the Database: nothing
+/// deletes it then.
+pub const VERIFICATION_LABEL: &str = "freehold.dev/verification";
+
 /// Annotation: since when a BackupSchedule deletes a Backup that its retention does not keep, as RFC 3339. On
 /// Backups, written with the deletion policy `Delete` just before the deletion. On one that was not deleted
 /// after all, the Backup's controller puts the policy `Retain` back and removes the annotation.

@@ -22,6 +22,7 @@ mod node_class_images;
 mod node_class_limits;
 pub mod node_class_status;
 pub mod size;
+pub mod verification;
 pub mod volume;
 
 pub use backup::{Backup, BackupSpec, BackupStatus};

@@ -9,10 +9,11 @@ use kube::ResourceExt;
 
 use super::blocker::{Blocker, DuplicateKept};
 use super::conditions;
-use crate::api::keys::DATABASE_NODE_LABEL;
-use crate::api::{Backup, ConditionType, InstanceId, Node, Reason, VolumeId};
+use crate::api::keys::{DATABASE_NODE_LABEL, VERIFICATION_LABEL};
+use crate::api::verification::Verification;
+use crate::api::{Backup, BackupSchedule, ConditionType, Database, InstanceId, Node, Reason, VolumeId};
 use crate::cloud::{EbsVolume, Instance, InstanceState, Snapshot, VolumeState};
-use crate::cluster::finalizer;
+use crate::cluster::{controller_of, finalizer};
 use crate::controller::memory::repairs::{FleetView, RepairsAtLimit};
 use crate::settings::Timing;
 use crate::time::{later, whole_second};
@@ -349,6 +350,27 @@ pub fn may_expire(backup: &Backup, all: &[&Backup]) -> bool {
     let Some((database, started_at)) = of(backup) else { return false };
     let is_newer = |(of_database, at): (String, Timestamp)| of_database == database && at > started_at;
     all.iter().any(|other| other.can_be_restored() && of(other).is_some_and(is_newer))
+}
+
+/// Whether a Database may be deleted that a Backup was restored in: this BackupSchedule created it and owns
+/// it, no person has taken the label off it or protects it, and it is the one that was written down. Where
+/// none is written down it is left of a verification that is over, or whose record is lost.
+pub fn may_delete_restored(
+    database: &Database,
+    running: Option<&Verification>,
+    schedule: &BackupSchedule,
+) -> bool {
+    let uid = database.metadata.uid.as_ref();
+    let owner = controller_of(database).map(|owner| &owner.uid);
+    let is_noted = |noted: &Verification| {
+        noted.database_name == database.name_any()
+            && noted.database_uid.as_ref().is_none_or(|seen| uid == Some(seen))
+    };
+    running.is_none_or(is_noted)
+        && owner.is_some()
+        && owner == schedule.metadata.uid.as_ref()
+        && database.labels().get(VERIFICATION_LABEL) == Some(&schedule.name_any())
+        && !database.spec.deletion_protection
 }
 
 /// Whether a pod may be deleted so that it comes back from the new template: the StatefulSet's controller has

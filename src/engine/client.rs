@@ -11,6 +11,8 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::checkpoint::{self, CheckpointStatus};
+use super::verify::{self, Finding, Row, Verified};
+use crate::api::database::EngineType;
 
 /// How long it may take to connect and to be let in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -21,6 +23,9 @@ const QUERY_LIMIT: Duration = Duration::from_secs(10);
 /// How long the beginning or the end of a checkpoint may take: half a second was seen with few tables, and
 /// the engine flushes every column of every table. Less than `--reconcile-timeout`.
 const CHECKPOINT_LIMIT: Duration = Duration::from_secs(40);
+
+/// How long the engine may take to read one table, whose volume may be read from S3 block by block.
+const TABLE_LIMIT: Duration = Duration::from_secs(4 * 3600);
 
 /// Where an engine listens, and who may change it. Its text for people holds no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -102,6 +107,15 @@ pub trait Engines: Send + Sync + 'static {
     /// Ends the checkpoint that began then. Does nothing if the engine holds none, or another: that one is
     /// another client's.
     async fn release_checkpoint(&self, access: &Access, began_at: Timestamp) -> Result<(), ClientError>;
+
+    /// Reads every table once, and carries out `query`. It may take hours, and is harmless to repeat. Without
+    /// an answer to a statement it is not known what is in the data: that is an error, and no finding.
+    async fn verify(
+        &self,
+        access: &Access,
+        engine: EngineType,
+        query: Option<&str>,
+    ) -> Result<Verified, ClientError>;
 }
 
 /// Engines over the PostgreSQL wire protocol, at the addresses of their pods.
@@ -139,12 +153,14 @@ impl Session {
         Ok(Self { client, driver })
     }
 
+    /// Sends a statement, which an error calls `what`.
     async fn send(
         &self,
         what: &'static str,
+        statement: &str,
         limit: Duration,
     ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
-        let answer = timeout(limit, self.client.simple_query(what)).await;
+        let answer = timeout(limit, self.client.simple_query(statement)).await;
         let answer = answer.map_err(|_| ClientError::Silent { what, limit })?;
         answer.map_err(|error| match error.as_db_error() {
             Some(refusal) => ClientError::Refused { what, reason: refusal.message().to_owned() },
@@ -154,7 +170,7 @@ impl Session {
 
     async fn status(&self) -> Result<CheckpointStatus, ClientError> {
         let what = checkpoint::STATUS;
-        let answer = self.send(what, QUERY_LIMIT).await?;
+        let answer = self.send(what, what, QUERY_LIMIT).await?;
         let row = answer.iter().find_map(|message| {
             let SimpleQueryMessage::Row(row) = message else { return None };
             (row.len() == 3).then(|| [row.get(0), row.get(1), row.get(2)])
@@ -162,6 +178,92 @@ impl Session {
         let unreadable = || ClientError::Unreadable { what, reason: format!("{row:?}") };
         row.and_then(checkpoint::read).ok_or_else(unreadable)
     }
+
+    /// The rows of the answer to a statement, read by `read`.
+    async fn read<T>(
+        &self,
+        what: &'static str,
+        statement: &str,
+        limit: Duration,
+        read: impl FnOnce(&[Row]) -> Option<T>,
+    ) -> Result<T, ClientError> {
+        let answer = self.send(what, statement, limit).await?;
+        let rows = answer.iter().filter_map(|message| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+        });
+        let rows: Vec<Row> = rows.collect();
+        read(&rows).ok_or_else(|| ClientError::Unreadable { what, reason: verify::shown(&rows) })
+    }
+
+    /// Reads a table. That the engine does not is a finding.
+    async fn read_table(
+        &self,
+        table: String,
+        statement: &str,
+        found: &mut Verified,
+    ) -> Result<(), ClientError> {
+        match self.read("the reading of a table", statement, TABLE_LIMIT, verify::number).await {
+            Ok(rows) => found.rows = found.rows.saturating_add(rows),
+            Err(ClientError::Refused { reason: why, .. }) => {
+                found.findings.push(Finding::Unreadable { table, why });
+            }
+            Err(error) => return Err(error),
+        }
+        found.tables += 1;
+        Ok(())
+    }
+
+    async fn verify_questdb(&self, found: &mut Verified) -> Result<(), ClientError> {
+        let what = "the list of tables";
+        for table in self.read(what, verify::questdb::TABLES, QUERY_LIMIT, verify::names).await? {
+            let statement = verify::questdb::count(&table);
+            self.read_table(table, &statement, found).await?;
+        }
+        let what = "the list of suspended tables";
+        let suspended = self.read(what, verify::questdb::SUSPENDED, QUERY_LIMIT, verify::names).await?;
+        found.findings.extend(suspended.into_iter().map(Finding::Suspended));
+        Ok(())
+    }
+
+    /// Reads the tables of the database that this is a connection to.
+    async fn verify_postgresql(&self, database: &str, found: &mut Verified) -> Result<(), ClientError> {
+        self.send("the settings of the check", verify::postgresql::READ_TABLES, QUERY_LIMIT).await?;
+        let what = "the list of tables";
+        let tables = self.read(what, verify::postgresql::TABLES, QUERY_LIMIT, verify::pairs).await?;
+        for (schema, table) in tables {
+            let statement = verify::postgresql::count(&schema, &table);
+            self.read_table(format!("{database}.{schema}.{table}"), &statement, found).await?;
+        }
+        Ok(())
+    }
+
+    /// Carries out the query of a BackupSchedule.
+    async fn carry_out(&self, query: &str, found: &mut Verified) -> Result<(), ClientError> {
+        let judge = |rows: &[Row]| Some((!verify::is_true(rows)).then(|| verify::shown(rows)));
+        match self.read("spec.verify.query", query, TABLE_LIMIT, judge).await {
+            Ok(wrong) => found.findings.extend(wrong.map(Finding::Answer)),
+            Err(ClientError::Refused { reason, .. }) => found.findings.push(Finding::QueryRefused(reason)),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Every database of a PostgreSQL has connections of its own.
+async fn verify_every_database(access: &Access, found: &mut Verified) -> Result<(), ClientError> {
+    let session = Session::open(access).await?;
+    let what = "the list of databases";
+    let databases = session.read(what, verify::postgresql::DATABASES, QUERY_LIMIT, verify::names).await?;
+    for database in databases {
+        let access = Access { database: database.clone(), ..access.clone() };
+        Session::open(&access).await?.verify_postgresql(&database, found).await?;
+    }
+    // Once everything was read.
+    let what = "the number of checksum failures";
+    let failures = session.read(what, verify::postgresql::CHECKSUMS, QUERY_LIMIT, verify::number).await?;
+    found.findings.extend((failures > 0).then_some(Finding::Checksums(failures)));
+    Ok(())
 }
 
 /// An error of the library without its kind, which says nothing to people.
@@ -178,7 +280,7 @@ impl Engines for PgWire {
 
     async fn create_checkpoint(&self, access: &Access) -> Result<Timestamp, ClientError> {
         let session = Session::open(access).await?;
-        session.send(checkpoint::CREATE, CHECKPOINT_LIMIT).await?;
+        session.send(checkpoint::CREATE, checkpoint::CREATE, CHECKPOINT_LIMIT).await?;
         // The one that was just created: nothing but its release lets another one begin.
         let status = session.status().await.map_err(|error| unconfirmed(&error))?;
         let ended = || ClientError::Unreadable {
@@ -192,9 +294,27 @@ impl Engines for PgWire {
         let session = Session::open(access).await?;
         let held = session.status().await?.held_since;
         if held.is_some_and(|held| checkpoint::is_same(held, began_at)) {
-            session.send(checkpoint::RELEASE, CHECKPOINT_LIMIT).await?;
+            session.send(checkpoint::RELEASE, checkpoint::RELEASE, CHECKPOINT_LIMIT).await?;
         }
         Ok(())
+    }
+
+    async fn verify(
+        &self,
+        access: &Access,
+        engine: EngineType,
+        query: Option<&str>,
+    ) -> Result<Verified, ClientError> {
+        let mut found = Verified::default();
+        match engine {
+            EngineType::Questdb => Session::open(access).await?.verify_questdb(&mut found).await?,
+            EngineType::Postgresql => verify_every_database(access, &mut found).await?,
+            EngineType::Custom => {}
+        }
+        if let Some(query) = query {
+            Session::open(access).await?.carry_out(query, &mut found).await?;
+        }
+        Ok(found)
     }
 }
 

@@ -12,6 +12,7 @@ mod properties;
 pub mod questdb;
 pub mod release;
 mod setting;
+pub mod verify;
 
 use std::collections::BTreeMap;
 

@@ -13,6 +13,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::{registered, registered_in_bytes, registered_in_seconds};
+use crate::api::verification::VerificationResult;
 use crate::api::{Backup, BackupSchedule, ConditionType, Database, Reason, Volume};
 
 /// The series that are written anew at each reading: a condition that has passed, or an object that is gone,
@@ -38,6 +39,9 @@ struct Families {
     backups_failed: Family<BackupLabels, Gauge>,
     checkpoints_held: Family<BackupLabels, Gauge>,
     scheduled_times: Family<BackupLabels, Gauge>,
+    verified_times: Family<BackupLabels, Gauge>,
+    verifications_failed: Family<BackupLabels, Gauge>,
+    verification_times: Family<BackupLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -167,6 +171,24 @@ impl Shown {
                 "The newest time of a BackupSchedule of a Database that has come, as Unix time",
                 Family::default(),
             ),
+            verified_times: registered_in_seconds(
+                to,
+                "backup_last_verified_time",
+                "When a backup of a Database passed its verification last, as Unix time",
+                Family::default(),
+            ),
+            verifications_failed: registered(
+                to,
+                "backup_verification_failed",
+                "1 while the newest verification of a BackupSchedule of a Database is one that failed",
+                Family::default(),
+            ),
+            verification_times: registered_in_seconds(
+                to,
+                "backup_last_verification_scheduled_time",
+                "The newest time of a verification of a BackupSchedule of a Database that has come, as Unix time",
+                Family::default(),
+            ),
         };
         Self { families, objects: Mutex::default() }
     }
@@ -267,7 +289,8 @@ impl Families {
         self.retained_bytes.clear();
         let of_backups =
             [&self.backup_times, &self.backups_failed, &self.checkpoints_held, &self.scheduled_times];
-        for family in of_backups {
+        let of_verifications = [&self.verified_times, &self.verifications_failed, &self.verification_times];
+        for family in of_backups.into_iter().chain(of_verifications) {
             family.clear();
         }
     }
@@ -294,12 +317,25 @@ impl Families {
     }
 
     fn backup_schedule(&self, schedule: &BackupSchedule) {
-        let last = schedule.status.as_ref().and_then(|status| status.last_time.as_ref());
-        let Some(last) = last.filter(|_| !schedule.spec.suspend) else { return };
+        let Some(status) = schedule.status.as_ref().filter(|_| !schedule.spec.suspend) else { return };
         let namespace = schedule.namespace().unwrap_or_default();
         let labels = BackupLabels { namespace, database: schedule.spec.database_name.clone() };
-        let newest = self.scheduled_times.get_or_create(&labels);
-        newest.set(newest.get().max(last.0.as_second()));
+        let show = |family: &Family<BackupLabels, Gauge>, time: Option<&Time>| {
+            if let Some(time) = time {
+                let newest = family.get_or_create(&labels);
+                newest.set(newest.get().max(time.0.as_second()));
+            }
+        };
+        show(&self.scheduled_times, status.last_time.as_ref());
+        if schedule.spec.verify.is_none() {
+            return;
+        }
+        show(&self.verification_times, status.last_verification_time.as_ref());
+        let Some(last) = &status.last_verification else { return };
+        show(&self.verified_times, last.passed_at.as_ref());
+        if last.result == VerificationResult::Failed {
+            self.verifications_failed.get_or_create(&labels).set(1);
+        }
     }
 
     fn backup(&self, backup: &Backup, newest_restorable: &HashMap<BackupLabels, Option<Time>>) {
@@ -450,6 +486,34 @@ mod tests {
         assert!(text.contains(&newest) && text.contains(&format!("freehold_backups_failed{of} 1")), "{text}");
         let text = shown("newest", fifth, completed(fifth, "False"));
         assert!(!text.contains("freehold_backups_failed{"), "{text}");
+    }
+
+    #[test]
+    fn the_newest_verification_is_shown_while_verifications_are_requested() {
+        let metrics = Metrics::new();
+        let mut schedules = Writer::default();
+        metrics.shown().backup_schedules(schedules.as_reader());
+        let mut shown = |verify: serde_json::Value, result: &str| {
+            let schedule = serde_json::json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+                "metadata": {"name": "nightly", "namespace": "team-a"},
+                "spec": {"databaseName": "orders", "schedule": "0 3 * * *", "verify": verify},
+                "status": {"lastVerificationTime": "2026-01-01T00:00:10Z",
+                    "lastVerification": {"backupName": "nightly-1", "verifiedAt": "2026-01-01T00:00:30Z",
+                        "result": result, "passedAt": "2026-01-01T00:00:20Z"}}});
+            schedules.apply_watcher_event(&Event::Apply(serde_json::from_value(schedule).unwrap()));
+            metrics.text().unwrap()
+        };
+        let of = "{namespace=\"team-a\",database=\"orders\"}";
+        let passed = format!("freehold_backup_last_verified_time_seconds{of} 1767225620");
+        let due = format!("freehold_backup_last_verification_scheduled_time_seconds{of} 1767225610");
+        let failed = format!("freehold_backup_verification_failed{of} 1");
+        let verify = || serde_json::json!({"schedule": "0 4 * * *"});
+        let text = shown(verify(), "Failed");
+        assert!([&passed, &due, &failed].iter().all(|line| text.contains(*line)), "{text}");
+        let text = shown(verify(), "Passed");
+        assert!(text.contains(&passed) && !text.contains(&failed), "{text}");
+        let text = shown(serde_json::json!(null), "Failed");
+        assert!(![&passed, &due, &failed].iter().any(|line| text.contains(*line)), "{text}");
     }
 
     #[test]

@@ -17,7 +17,8 @@ pub struct Network {
     pub metrics_from: Peers,
 
     /// Where the operator runs, as `from` of a NetworkPolicy in JSON: it connects to the engines whose backup
-    /// needs a checkpoint (QuestDB). In the chart the operator's own pods. Default: no one.
+    /// needs a checkpoint (QuestDB), and to those that a Backup is restored in to verify it. In the chart the
+    /// operator's own pods. Default: no one.
     #[arg(long, env = "FREEHOLD_OPERATOR_FROM", default_value = "[]")]
     pub operator_from: Peers,
 

@@ -171,6 +171,48 @@ fn a_schedule_creates_a_backup_at_its_time_and_deletes_the_one_that_it_does_not_
     });
 }
 
+/// An engine of which being ready is all that is checked: on virtual machines none answers.
+fn custom() -> Value {
+    let custom = json!({"image": "registry.example/db:1", "port": 9000, "dataPath": "/data"});
+    json!({"type": "custom", "version": null, "custom": custom})
+}
+
+#[test]
+fn a_backup_is_verified_in_a_database_that_is_deleted_with_its_machine_and_volume() {
+    run(async {
+        let env = TestEnv::start("backup-verified").await;
+        env.create("orders", &json!({"engine": custom(), "deletionPolicy": "Delete"})).await;
+        env.ready("orders").await;
+        back_up(&env, "first", &json!({"databaseName": "orders"})).await;
+        is(&env, "first", "Complete").await;
+        let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": "yearly"}}});
+        let backups = env.api::<Backup>();
+        backups.patch("first", &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+        let schedule = json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+            "metadata": {"namespace": env.name, "name": "yearly"},
+            "spec": {"databaseName": "orders", "schedule": "0 0 1 1 *", "verify": {"schedule": "* * * * *"}},
+        });
+        let schedules = env.api::<BackupSchedule>();
+        schedules.create(&PostParams::default(), &serde_json::from_value(schedule).unwrap()).await.unwrap();
+        let verified = is(&env, "first", "Verified").await.status.unwrap().verification.unwrap();
+        assert!(verified.database_name.starts_with("verify-yearly-"), "{verified:?}");
+        let suspended = json!({"spec": {"suspend": true}});
+        schedules.patch("yearly", &PatchParams::default(), &Patch::Merge(&suspended)).await.unwrap();
+        until("nothing of the verification being left", || async {
+            let all = env.api::<Database>().list(&ListParams::default()).await;
+            let all = all.map_err(|error| error.to_string())?.items;
+            let names: Vec<String> = all.iter().map(kube::ResourceExt::name_any).collect();
+            let (machines, volumes) = (env.live_instances().len(), env.data_volumes().len());
+            let is_alone = names == ["orders"] && machines == 1 && volumes == 1;
+            seen(is_alone.then_some(()), || format!("{names:?}, {machines} machines, {volumes} volumes"))
+        })
+        .await;
+        schedules.delete("yearly", &DeleteParams::default()).await.unwrap();
+        env.close().await;
+    });
+}
+
 #[test]
 fn the_final_snapshot_of_a_deleted_database_is_restored_in_another_of_its_namespace() {
     run(async {

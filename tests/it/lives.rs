@@ -26,6 +26,7 @@ mod story;
 mod tally;
 mod tenants;
 mod unrecorded;
+mod verified;
 mod wiped;
 
 use std::ops::Range;
@@ -119,6 +120,21 @@ fn a_schedule_backs_up_each_time_once_and_keeps_what_it_says_whatever_an_operato
 #[test]
 fn a_restored_database_serves_while_ec2_reads_its_volume_and_says_how_far_that_is() {
     judge(each(&[(1, 1), (2, 2)], backups::restored));
+}
+
+#[test]
+fn a_backup_is_verified_and_nothing_is_left_of_it_whatever_an_operator_is_struck_at() {
+    let counts = Mutex::new((0, 0));
+    let lived = house::run(|| async { *counts.lock() = verified::verified(None).await });
+    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
+    let (before, after) = counts.into_inner();
+    assert!(after - before > 60, "{before} to {after} are no verifications");
+    let mut cases = at_each(after, &BLOWS);
+    cases.retain(|(_, (write, _))| *write > before);
+    judge(each(&one_of(SAMPLE_OF_HOURS, cases), |(number, (blow, seconds))| async move {
+        let away = Duration::from_secs(seconds);
+        verified::verified(Some(Strike { number, blow, away })).await;
+    }));
 }
 
 #[test]

@@ -45,9 +45,10 @@ The operator's rights. The tests run it with these and no others, and fail when 
 
 {{/* On objects of the watched namespaces, or of all. */}}
 {{- define "freehold.namespacedRules" -}}
+# A Backup is verified in a Database that the operator creates and deletes.
 - apiGroups: [freehold.dev]
   resources: [databases]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [freehold.dev]
   resources: [nodes, volumes]
   verbs: [get, list, watch, create, patch, delete]

@@ -4,6 +4,7 @@ use super::wait::BackupWait;
 use crate::api::SnapshotId;
 use crate::api::backup::{BackupFault, Consistency};
 use crate::api::keys::{BACKUP_UID_TAG, CLUSTER_ID_TAG};
+use crate::api::verification::BackupVerification;
 use crate::controller::messages::FIRST_SYNC;
 
 /// Condition Failed, when it is false.
@@ -130,6 +131,14 @@ impl BackupWait {
             Self::Gone => "the snapshot is gone".to_owned(),
         }
     }
+}
+
+/// Condition Verified, when it is true.
+pub fn verified(verification: &BackupVerification) -> String {
+    let BackupVerification { verified_at, tables, rows, .. } = verification;
+    let read =
+        tables.zip(*rows).map(|(tables, rows)| format!(": {tables} tables with {rows} rows were read"));
+    format!("restored and checked at {}{}", verified_at.0, read.unwrap_or_default())
 }
 
 /// The notes of a Backup's events.

@@ -9,6 +9,7 @@ use super::observe::Observed;
 use super::plan::action::{Plan, Verdict};
 use crate::api::ConditionType as Type;
 use crate::api::backup::{BackupFailure, BackupFault};
+use crate::api::verification::VerificationResult;
 use crate::api::{Backup, BackupStatus, EventReason, Reason, Size};
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
@@ -76,7 +77,13 @@ fn entries(plan: &Plan, acted: &Acted<Backup>, new: &BackupStatus) -> Vec<Entry>
         let message = messages::missing(new.snapshot_id.as_ref());
         Entry::yes(Type::SnapshotMissing, Reason::SnapshotMissing, message)
     });
-    [complete, failed, stalled].into_iter().chain(missing).collect()
+    let verified = new.verification.as_ref().map(|it| match it.result {
+        VerificationResult::Passed => Entry::yes(Type::Verified, Reason::AsExpected, messages::verified(it)),
+        VerificationResult::Failed => {
+            Entry::no(Type::Verified, Reason::VerificationFailed, it.message.clone().unwrap_or_default())
+        }
+    });
+    [complete, failed, stalled].into_iter().chain(missing).chain(verified).collect()
 }
 
 fn fault(what: BackupFault) -> Reason {

@@ -1,8 +1,11 @@
 //! The act step of the BackupSchedule controller: carries the plan out. Only writes; it makes no choice.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use kube::ResourceExt;
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use serde_json::json;
@@ -11,10 +14,14 @@ use super::messages;
 use super::plan::action::{Action, Plan};
 use crate::api::backup::SnapshotPolicy;
 use crate::api::keys::{BACKUP_SCHEDULE_LABEL, EXPIRING_SINCE_ANNOTATION};
-use crate::api::{Backup, BackupSchedule, BackupSpec, EventReason};
-use crate::cluster::delete::delete_as_read;
+use crate::api::verification::{BackupVerification, Verification, VerificationResult};
+use crate::api::{
+    Backup, BackupSchedule, BackupScheduleStatus, BackupSpec, BackupStatus, Database, EventReason,
+};
+use crate::cluster::delete::{delete, delete_as_read};
 use crate::cluster::events::{Events, Happened};
-use crate::cluster::is_not_found;
+use crate::cluster::{is_not_found, status};
+use crate::controller::backup::observe::{EnginePod, access, engine, engine_pod};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
@@ -28,7 +35,7 @@ pub async fn act(
 ) -> (Acted<BackupSchedule>, bool) {
     let mut acted = Acted::new(schedule);
     for (place, action) in plan.actions.iter().enumerate() {
-        let result = one(action, &acted.object, ctx, events).await;
+        let result = one(action, &mut acted, ctx, events).await;
         if !acted.goes_on(result) {
             let is_creation = |action: &Action| matches!(action, Action::Create(_));
             return (acted, !plan.actions[place..].iter().any(is_creation));
@@ -39,13 +46,15 @@ pub async fn act(
 
 async fn one(
     action: &Action,
-    schedule: &BackupSchedule,
+    acted: &mut Acted<BackupSchedule>,
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
     ctx.term.check()?;
+    let schedule = &acted.object;
     let namespace = schedule.namespace().unwrap_or_default();
     let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
+    let databases = Api::<Database>::namespaced(ctx.client.clone(), &namespace);
     match action {
         Action::Create(name) => {
             backups.create(&PostParams::default(), &backup(name, schedule)).await?;
@@ -72,7 +81,77 @@ async fn one(
             let note = messages::events::expired(name);
             events.publish(schedule, &Happened::normal(EventReason::BackupExpired, note)).await;
         }
+        Action::BeginVerification(running, time) => {
+            acted.object = begin_verification(running, *time, schedule, ctx).await?;
+        }
+        Action::CreateDatabase(database) => {
+            databases.create(&PostParams::default(), database).await?;
+        }
+        Action::Check(database) => check(database, schedule, ctx).await?,
+        Action::Record(backup, verification) => record(backup, verification, ctx, events).await?,
+        Action::DeleteDatabase { name, uid } => delete(&databases, name, uid).await?,
     }
+    Ok(())
+}
+
+/// Writes the intent with the resourceVersion of this pass' read: nothing was created for it before.
+async fn begin_verification(
+    running: &Verification,
+    time: Timestamp,
+    schedule: &BackupSchedule,
+    ctx: &Context,
+) -> Result<BackupSchedule, ActError> {
+    let schedules = Api::namespaced(ctx.client.clone(), &schedule.namespace().unwrap_or_default());
+    let old = schedule.status.clone().unwrap_or_default();
+    let new = BackupScheduleStatus {
+        verification: Some(running.clone()),
+        last_verification_time: Some(Time(time)),
+        ..old.clone()
+    };
+    Ok(status::patch(&schedules, schedule, &old, &new).await?)
+}
+
+/// Begins the check of a restored database in the background: it may take hours. It only reads.
+async fn check(database: &Database, schedule: &BackupSchedule, ctx: &Context) -> Result<(), ActError> {
+    let namespace = database.namespace().unwrap_or_default();
+    let of = engine(database);
+    let pods = Api::<Pod>::namespaced(ctx.client.clone(), &namespace);
+    let pod = pods.get_opt(&of.pod_name).await?;
+    let address = match engine_pod(pod.as_ref(), of.container_name.as_deref()) {
+        EnginePod::Running { address, .. } => address,
+        EnginePod::Absent | EnginePod::NotRunning => None,
+    };
+    let access = access(&of, &namespace, address, ctx).await?;
+    let query = schedule.spec.verify.as_ref().and_then(|verify| verify.query.clone());
+    let (engines, kind) = (Arc::clone(&ctx.engines), database.spec.engine.kind);
+    ctx.checks.begin(&database.uid().unwrap_or_default(), async move {
+        let verified = engines.verify(&access?, kind, query.as_deref()).await;
+        verified.map_err(|error| error.to_string())
+    });
+    Ok(())
+}
+
+/// Writes the result into the status of the Backup: nobody else writes that field.
+async fn record(
+    backup: &Backup,
+    verification: &BackupVerification,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &backup.namespace().unwrap_or_default());
+    let note = |status: &mut BackupStatus| status.verification = Some(verification.clone());
+    status::record(&backups, backup, note).await?;
+    let happened = match verification.result {
+        VerificationResult::Passed => {
+            let note = messages::events::verified(&verification.database_name);
+            Happened::normal(EventReason::BackupVerified, note)
+        }
+        VerificationResult::Failed => {
+            let why = verification.message.as_deref().unwrap_or_default();
+            Happened::warning(EventReason::VerificationFailed, messages::events::not_verified(why))
+        }
+    };
+    events.publish(backup, &happened).await;
     Ok(())
 }
 

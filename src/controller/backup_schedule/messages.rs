@@ -1,6 +1,7 @@
 //! Every sentence that a person reads about a BackupSchedule. Pure.
 
-use super::wait::{InvalidSchedule, ScheduleWait};
+use super::wait::{Field, InvalidSchedule, NotVerified, ScheduleWait};
+use crate::engine::verify::Finding;
 
 /// Condition Ready, when it is true.
 pub const READY: &str = "Backups are created as scheduled";
@@ -9,9 +10,14 @@ impl ScheduleWait {
     /// For the conditions: what is the case, and what a person can do about it.
     pub fn message(&self) -> String {
         match self {
-            Self::Invalid(why) => why.message(),
-            Self::NeverComes(schedule) => {
-                format!("spec.schedule {schedule:?} has no time within the next four years: change it")
+            Self::Invalid(field, why) => why.message(field.name()),
+            Self::NeverComes(field, schedule) => {
+                format!("{} {schedule:?} has no time within the next four years: change it", field.name())
+            }
+            Self::QueryOfCustom => {
+                "spec.verify.query is set, and the Database has an engine of the type custom, for \
+                which no query is known, so no Backup is verified: remove it"
+                    .to_owned()
             }
             Self::Suspended => "spec.suspend is true: no Backup is created and none is deleted".to_owned(),
             Self::NoDatabase(name) => format!(
@@ -33,22 +39,82 @@ impl ScheduleWait {
     }
 }
 
+impl Field {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Schedule => "spec.schedule",
+            Self::Verify => "spec.verify.schedule",
+        }
+    }
+}
+
 impl InvalidSchedule {
-    fn message(&self) -> String {
+    fn message(&self, field: &str) -> String {
         match self {
             Self::Fields(count) => format!(
-                "spec.schedule has {count} fields: it needs five, which are minute, hour, day of month, month and day \
-                of week"
+                "{field} has {count} fields: it needs five, which are minute, hour, day of month, month and day of week"
             ),
-            Self::Cron(why) => format!("spec.schedule cannot be read: {why}"),
-            Self::Day(field) => format!(
-                "spec.schedule has the day {field:?}: neither L nor, as a day of the month, H is supported; give \
-                numbers, such as 28"
+            Self::Cron(why) => format!("{field} cannot be read: {why}"),
+            Self::Day(day) => format!(
+                "{field} has the day {day:?}: neither L nor, as a day of the month, H is supported; give numbers, such \
+                as 28"
             ),
             Self::TimeZone(name) => format!(
                 "spec.timeZone {name:?} is no time zone of the IANA database: give a name such as Europe/Berlin or UTC"
             ),
         }
+    }
+}
+
+/// So many findings are named; a database has any number of tables.
+const NAMED: usize = 5;
+
+impl NotVerified {
+    /// What is wrong, as one text for the status of the Backup.
+    pub fn message_of(all: &[Self]) -> String {
+        let mut sentences: Vec<String> = all.iter().take(NAMED).map(Self::message).collect();
+        if all.len() > NAMED {
+            sentences.push(format!("and {} more", all.len().saturating_sub(NAMED)));
+        }
+        sentences.join("; ")
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> String {
+        match self {
+            Self::NotCreated { minutes } => format!(
+                "the Database to restore the Backup in could not be created within {minutes} min: the condition Ready \
+                of the BackupSchedule says why"
+            ),
+            Self::Stalled { name, why } => {
+                format!("Database {name}, which the Backup was restored in, is stalled: {why}")
+            }
+            Self::NotReady { name, minutes, why } => format!(
+                "Database {name}, which the Backup was restored in, was not ready within {minutes} min: {why}"
+            ),
+            Self::NotChecked { name, minutes, why: Some(why) } => format!(
+                "the check of Database {name}, which the Backup was restored in, has no result after {minutes} min: {why}"
+            ),
+            Self::NotChecked { name, minutes, why: None } => format!(
+                "the check of Database {name}, which the Backup was restored in, has not ended after {minutes} min: a \
+                longer spec.verify.timeoutMinutes gives it more time"
+            ),
+            Self::Found(finding) => found(finding),
+        }
+    }
+}
+
+fn found(finding: &Finding) -> String {
+    match finding {
+        Finding::Unreadable { table, why } => format!("the engine does not read table {table}: {why}"),
+        Finding::Suspended(table) => {
+            format!("the engine has suspended table {table}: what was written to it is not applied")
+        }
+        Finding::Checksums(count) => format!("the engine counted {count} checksum failures of pages"),
+        Finding::Answer(answer) => {
+            format!("spec.verify.query gave {answer:?}: it must give one row that begins with true or 1")
+        }
+        Finding::QueryRefused(why) => format!("the engine refused spec.verify.query: {why}"),
     }
 }
 
@@ -62,6 +128,16 @@ pub mod events {
     /// Event BackupExpired.
     pub fn expired(backup: &str) -> String {
         format!("Backup {backup} is deleted with its snapshot: spec.retention does not keep it")
+    }
+
+    /// Event BackupVerified.
+    pub fn verified(database: &str) -> String {
+        format!("the Backup was restored in Database {database} and checked; nothing wrong was found")
+    }
+
+    /// Event VerificationFailed.
+    pub fn not_verified(why: &str) -> String {
+        format!("the Backup did not pass its verification: {why}")
     }
 
     /// Event BackupSkipped.

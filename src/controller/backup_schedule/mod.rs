@@ -1,10 +1,13 @@
-//! The BackupSchedule controller: creates Backups at the times of a schedule, and deletes those that its
-//! retention does not keep. It calls nothing but the API server: the Backups do the work.
+//! The BackupSchedule controller: creates Backups at the times of a schedule, deletes those that its
+//! retention does not keep, and has the newest one restored and checked. It calls the API server, and a
+//! restored engine for its check: the Backups and Databases do the work.
 
 pub mod act;
+pub mod build;
 pub mod messages;
 pub mod observe;
 pub mod plan;
+mod remember;
 pub mod status;
 pub mod times;
 pub mod wait;
@@ -21,8 +24,8 @@ use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
-use crate::api::keys::BACKUP_SCHEDULE_LABEL;
-use crate::api::{Backup, BackupSchedule};
+use crate::api::keys::{BACKUP_SCHEDULE_LABEL, VERIFICATION_LABEL};
+use crate::api::{Backup, BackupSchedule, Database};
 use crate::cluster::events::Events;
 use crate::time::sooner;
 
@@ -35,6 +38,8 @@ pub struct Apis {
     pub schedules: Api<BackupSchedule>,
     /// The Backups.
     pub backups: Api<Backup>,
+    /// The Databases, of which those are watched that Backups are restored in to verify them.
+    pub databases: Api<Database>,
 }
 
 /// Runs the controller until `stop`.
@@ -46,6 +51,11 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     let controller = controller.watches(apis.backups, scheduled, |backup| {
         let schedule = backup.labels().get(BACKUP_SCHEDULE_LABEL)?;
         Some(ObjectRef::new(schedule).within(&backup.namespace()?))
+    });
+    let restored = watcher::Config::default().labels(VERIFICATION_LABEL);
+    let controller = controller.watches(apis.databases, restored, |database| {
+        let schedule = database.labels().get(VERIFICATION_LABEL)?;
+        Some(ObjectRef::new(schedule).within(&database.namespace()?))
     });
     drive::run(
         "backup-schedule",
@@ -59,7 +69,7 @@ pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: Cancella
     .await;
 }
 
-/// One pass: observe, plan, act, status. Nothing is remembered.
+/// One pass: observe, plan, act, status, remember.
 async fn pass(schedule: &BackupSchedule, ctx: &Context, events: &Events) -> Result<Again, PassError> {
     let observed = observe::observe(schedule, ctx).await.map_err(|error| PassError::Observe(error.into()))?;
     let Some(observed) = observed else { return Ok(ctx.timing.resync_interval) };
@@ -67,6 +77,7 @@ async fn pass(schedule: &BackupSchedule, ctx: &Context, events: &Events) -> Resu
     let plan = plan::plan(&observed, now);
     let (acted, is_answered) = act::act(&plan, observed.schedule.clone(), ctx, events).await;
     let new = status::status(&observed, &plan, &acted, is_answered, now);
+    remember::remember(&observed, &plan, ctx);
     let old = acted.object.status.clone().unwrap_or_default();
     let namespace = acted.object.namespace().unwrap_or_default();
     let schedules = Api::<BackupSchedule>::namespaced(ctx.client.clone(), &namespace);

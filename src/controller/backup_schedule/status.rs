@@ -8,9 +8,10 @@ use kube::ResourceExt;
 use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
-use super::plan::is_of;
+use super::plan::{is_of, newest};
 use crate::api::ConditionType as Type;
 use crate::api::backup_schedule::LastComplete;
+use crate::api::verification::{BackupVerification, LastVerification, Verification, VerificationResult};
 use crate::api::{BackupSchedule, BackupScheduleStatus, EventReason, Reason};
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
@@ -28,6 +29,10 @@ pub fn status(
     let generation = observed.schedule.metadata.generation;
     // A time whose Backup could not be created comes again with the next pass.
     let came = plan.came.filter(|_| is_answered).map(Time);
+    let running = old.verification.filter(|_| !plan.ends_verification).map(|running| Verification {
+        database_uid: running.database_uid.or_else(|| plan.restored_uid.clone()),
+        ..running
+    });
     BackupScheduleStatus {
         observed_generation: generation,
         conditions: conditions::merge(&old.conditions, &entries(plan, acted), generation, now),
@@ -35,6 +40,10 @@ pub fn status(
         last_time: came.or(old.last_time),
         next_time: plan.next.map(Time),
         last_complete: last_complete(observed),
+        verification: running,
+        last_verification: last_verification(observed, old.last_verification),
+        last_verification_time: plan.skipped_verification.map(Time).or(old.last_verification_time),
+        next_verification_time: plan.next_verification.map(Time),
     }
 }
 
@@ -53,12 +62,24 @@ fn entries(plan: &Plan, acted: &Acted<BackupSchedule>) -> Vec<Entry> {
 
 /// The newest Backup that can be restored.
 fn last_complete(observed: &Observed) -> Option<LastComplete> {
+    let newest = newest(&observed.backups, &observed.schedule)?;
+    let started_at = newest.status.as_ref()?.started_at.clone()?;
+    Some(LastComplete { backup_name: newest.name_any(), started_at })
+}
+
+/// What the newest verification came to, also once its Backup is gone.
+fn last_verification(observed: &Observed, old: Option<LastVerification>) -> Option<LastVerification> {
     let mine = observed.backups.iter().filter(|backup| is_of(backup, &observed.schedule));
-    let complete = mine.filter(|backup| backup.can_be_restored()).filter_map(|backup| {
-        let started_at = backup.status.as_ref()?.started_at.clone()?;
-        Some(LastComplete { backup_name: backup.name_any(), started_at })
-    });
-    complete.max_by_key(|it| (it.started_at.0, it.backup_name.clone()))
+    let ended =
+        mine.filter_map(|backup| Some((backup.name_any(), backup.status.as_ref()?.verification.clone()?)));
+    let newest = ended.max_by_key(|(name, it)| (it.verified_at.0, name.clone()));
+    let newer = newest.filter(|(_, it)| old.as_ref().is_none_or(|old| old.verified_at.0 <= it.verified_at.0));
+    let Some((backup_name, BackupVerification { verified_at, result, .. })) = newer else { return old };
+    let passed_at = match result {
+        VerificationResult::Passed => Some(verified_at.clone()),
+        VerificationResult::Failed => old.and_then(|old| old.passed_at),
+    };
+    Some(LastVerification { backup_name, verified_at, result, passed_at })
 }
 
 /// What an event reports.

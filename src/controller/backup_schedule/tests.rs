@@ -4,6 +4,7 @@
 mod messages;
 mod retention;
 mod times;
+mod verification;
 
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -13,8 +14,9 @@ use super::observe::Observed;
 use super::plan::action::{Action, Plan};
 use super::plan::plan;
 use super::status::status;
-use super::wait::{InvalidSchedule, ScheduleWait};
-use crate::api::{Backup, BackupSchedule};
+use super::wait::{Field, InvalidSchedule, ScheduleWait};
+use crate::api::{Backup, BackupSchedule, Database};
+use crate::controller::memory::checks::CheckView;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::settings::Timing;
 
@@ -44,8 +46,8 @@ fn complete(name: &str, started_at: &str) -> Backup {
 }
 
 fn source(database_uid: &str) -> Value {
-    json!({"databaseUID": database_uid, "volumeName": "orders-1", "volumeID": "vol-1", "fileSystem": "xfs",
-        "engine": "questdb"})
+    json!({"databaseUID": database_uid, "volumeName": "orders-1", "volumeID": "vol-1", "fileSystem": "ext4",
+        "engine": "questdb", "engineVersion": "9.3.3"})
 }
 
 fn backup(name: &str, status: &Value) -> Backup {
@@ -69,10 +71,23 @@ fn failed(name: &str, created_at: &str) -> Backup {
     failed
 }
 
+fn database() -> Database {
+    serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+        "metadata": {"name": "orders", "namespace": "team-a", "uid": "database-uid"},
+        "spec": {"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "200Gi"},
+            "config": {"cairo.max.uncommitted.rows": "1000"}, "deletionProtection": true},
+    }))
+    .unwrap()
+}
+
 fn world(backups: Vec<Backup>) -> Observed {
     Observed {
         schedule: schedule(&json!({}), &json!({})),
-        has_database: true,
+        database: Some(database()),
+        restored: None,
+        left: vec![],
+        check: CheckView::NotBegun,
         listed: Some(backups.iter().map(ResourceExt::name_any).collect()),
         backups,
         timing: Timing::default(),
@@ -87,7 +102,12 @@ fn planned(spec: &Value, state: &Value, backups: Vec<Backup>, now: &str) -> Plan
 fn created(plan: &Plan) -> Vec<&str> {
     let names = plan.actions.iter().map(|action| match action {
         Action::Create(name) => Some(name.as_str()),
-        Action::Expire { .. } => None,
+        Action::Expire { .. }
+        | Action::BeginVerification(..)
+        | Action::CreateDatabase(_)
+        | Action::Check(_)
+        | Action::Record(..)
+        | Action::DeleteDatabase { .. } => None,
     });
     names.flatten().collect()
 }
@@ -163,7 +183,7 @@ fn a_name_that_is_taken_is_left_out_and_no_other_object_is_taken_for_a_backup_of
 
 #[test]
 fn what_cannot_be_carried_out_is_said_and_no_time_counts_meanwhile() {
-    let invalid = |why| Some(ScheduleWait::Invalid(why));
+    let invalid = |why| Some(ScheduleWait::Invalid(Field::Schedule, why));
     let no_zone = InvalidSchedule::TimeZone("Mars/Olympus".to_owned());
     let rows = [
         (json!({"suspend": true}), Some(ScheduleWait::Suspended)),
@@ -172,14 +192,17 @@ fn what_cannot_be_carried_out_is_said_and_no_time_counts_meanwhile() {
         (json!({"schedule": "0 3 L * *"}), invalid(InvalidSchedule::Day("L".to_owned()))),
         (json!({"schedule": "0 3 h * *"}), invalid(InvalidSchedule::Day("h".to_owned()))),
         (json!({"schedule": "0 3 * * 5l"}), invalid(InvalidSchedule::Day("5l".to_owned()))),
-        (json!({"schedule": "0 0 30 2 *"}), Some(ScheduleWait::NeverComes("0 0 30 2 *".to_owned()))),
+        (
+            json!({"schedule": "0 0 30 2 *"}),
+            Some(ScheduleWait::NeverComes(Field::Schedule, "0 0 30 2 *".to_owned())),
+        ),
         (json!({"timeZone": "Mars/Olympus"}), invalid(no_zone)),
     ];
     for (spec, waiting) in rows {
         let plan = planned(&spec, &json!({}), vec![], "2026-06-02T03:30:00Z");
         assert_eq!((&plan.waiting, &plan.counts, plan.actions.len()), (&waiting, &None, 0), "{spec}");
     }
-    let gone = Observed { has_database: false, ..world(vec![]) };
+    let gone = Observed { database: None, ..world(vec![]) };
     let plan = plan(&gone, at("2026-06-02T03:30:00Z"));
     assert_eq!(plan.waiting, Some(ScheduleWait::NoDatabase("orders".to_owned())));
     assert_eq!((plan.counts, plan.requeue), (None, Some(Timing::default().instance_sync_interval)));

@@ -6,7 +6,6 @@ use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{SignedDuration, Timestamp};
 
 use super::wait::InvalidSchedule;
-use crate::api::BackupScheduleSpec;
 
 /// How far back the newest time is looked for, one span after the other, so that a schedule of every minute
 /// that has stood still for a year takes no second of work: an hour, a day, 32 days, 400 days.
@@ -31,11 +30,10 @@ pub struct Times {
 }
 
 impl Times {
-    /// Reads the schedule of the BackupSchedule of this UID, which `H` picks by.
-    pub fn of(spec: &BackupScheduleSpec, uid: &str) -> Result<Self, InvalidSchedule> {
-        let zone =
-            TimeZone::get(&spec.time_zone).map_err(|_| InvalidSchedule::TimeZone(spec.time_zone.clone()))?;
-        let fields: Vec<&str> = spec.schedule.split_whitespace().collect();
+    /// Reads a schedule of the BackupSchedule of this UID, which `H` picks by.
+    pub fn of(schedule: &str, time_zone: &str, uid: &str) -> Result<Self, InvalidSchedule> {
+        let zone = TimeZone::get(time_zone).map_err(|_| InvalidSchedule::TimeZone(time_zone.to_owned()))?;
+        let fields: Vec<&str> = schedule.split_whitespace().collect();
         let [_, _, day_of_month, _, day_of_week] = fields[..] else {
             return Err(InvalidSchedule::Fields(fields.len()));
         };

@@ -3,15 +3,18 @@
 //! The sentences are in `messages`.
 
 use crate::api::Reason;
+use crate::engine::verify::Finding;
 
 /// What keeps Backups from being made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(test, derive(strum::VariantNames))]
 pub enum ScheduleWait {
     /// The schedule cannot be read.
-    Invalid(InvalidSchedule),
+    Invalid(Field, InvalidSchedule),
     /// The schedule has no time within four years.
-    NeverComes(String),
+    NeverComes(Field, String),
+    /// The Database has an engine of which no query is known.
+    QueryOfCustom,
     /// It is suspended.
     Suspended,
     /// The Database of this name does not exist.
@@ -22,6 +25,15 @@ pub enum ScheduleWait {
     Failed(String),
     /// An object of this name exists that is no Backup of this schedule.
     NameTaken(String),
+}
+
+/// Which of its two schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// `spec.schedule`: without it no Backup is created.
+    Schedule,
+    /// `spec.verify.schedule`: without it no Backup is verified.
+    Verify,
 }
 
 /// Why a schedule cannot be read.
@@ -41,7 +53,7 @@ impl ScheduleWait {
     /// For the conditions.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::Invalid(_) | Self::NeverComes(_) => Reason::InvalidSpec,
+            Self::Invalid(..) | Self::NeverComes(..) | Self::QueryOfCustom => Reason::InvalidSpec,
             Self::Suspended => Reason::Suspended,
             Self::NoDatabase(_) => Reason::AwaitingDatabase,
             Self::Unfinished(_) => Reason::AwaitingBackup,
@@ -53,8 +65,46 @@ impl ScheduleWait {
     /// Whether nothing changes until a person does something.
     pub fn is_stalled(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::NeverComes(_) | Self::NoDatabase(_) => true,
+            Self::Invalid(..) | Self::NeverComes(..) | Self::QueryOfCustom | Self::NoDatabase(_) => true,
             Self::Suspended | Self::Unfinished(_) | Self::Failed(_) | Self::NameTaken(_) => false,
         }
     }
+}
+
+/// Why a Backup has not passed its verification. The sentences are those of the Backup's status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum NotVerified {
+    /// The Database of the verification could not be created in time.
+    NotCreated {
+        /// For how long it was tried.
+        minutes: u32,
+    },
+    /// The Database is stalled: its restore is refused, for example.
+    Stalled {
+        /// Its name.
+        name: String,
+        /// What its condition says.
+        why: String,
+    },
+    /// The Database was not ready in time.
+    NotReady {
+        /// Its name.
+        name: String,
+        /// For how long it was waited for.
+        minutes: u32,
+        /// What its condition says.
+        why: String,
+    },
+    /// The check of the database came to no end in time.
+    NotChecked {
+        /// The Database.
+        name: String,
+        /// For how long it was waited for.
+        minutes: u32,
+        /// What hindered the check.
+        why: Option<String>,
+    },
+    /// The check found something.
+    Found(Finding),
 }

@@ -2,6 +2,7 @@
 //! says what a restart costs.
 
 pub mod backup_turns;
+pub mod checks;
 pub mod issued_requests;
 pub mod launch_checks;
 pub mod references;

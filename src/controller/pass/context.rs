@@ -22,6 +22,7 @@ use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
 use crate::cluster::recent::Recent;
 use crate::controller::memory::backup_turns::BackupTurns;
+use crate::controller::memory::checks::Checks;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -71,6 +72,8 @@ pub struct Context {
     pub issued: IssuedRequests,
     /// Which Backup of each Database has its turn.
     pub backup_turns: BackupTurns,
+    /// The checks of restored databases.
+    pub checks: Checks,
     /// When a dry run of each NodeClass was last sent.
     pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.

@@ -236,3 +236,51 @@ fn a_volume_is_deleted_only_when_it_is_available_and_carries_our_tags() {
         assert_eq!(released, Err(Blocker::Released(volume.id)), "{name}: what is released is never deleted");
     }
 }
+
+#[test]
+fn a_database_is_deleted_after_a_verification_only_if_it_is_that_ones_own() {
+    let schedule: BackupSchedule = serde_json::from_value(json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+        "metadata": {"name": "nightly", "uid": "schedule-uid"},
+        "spec": {"databaseName": "orders", "schedule": "0 3 * * *"},
+    }))
+    .unwrap();
+    let running = |uid: Option<&str>| Verification {
+        backup_name: "nightly-1".to_owned(),
+        backup_uid: "backup-uid".to_owned(),
+        database_name: "verify-nightly-1".to_owned(),
+        database_uid: uid.map(str::to_owned),
+        started_at: k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(0)),
+    };
+    let may = |database: &Database, uid| may_delete_restored(database, Some(&running(uid)), &schedule);
+    let database = |change: fn(&mut serde_json::Value)| -> Database {
+        let owner = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule", "name": "nightly",
+            "uid": "schedule-uid", "controller": true});
+        let mut object = json!({
+            "apiVersion": "freehold.dev/v1alpha1", "kind": "Database",
+            "metadata": {"name": "verify-nightly-1", "uid": "restored-uid", "ownerReferences": [owner],
+                "labels": {"freehold.dev/verification": "nightly"}},
+            "spec": {"engine": {"type": "questdb", "version": "9.3.4"}, "storage": {"size": "100Gi"}},
+        });
+        change(&mut object);
+        serde_json::from_value(object).unwrap()
+    };
+    let ours = database(|_| {});
+    assert!(may(&ours, None) && may(&ours, Some("restored-uid")) && !may(&ours, Some("earlier-uid")));
+    let another = database(|it| it["metadata"]["name"] = json!("verify-nightly-2"));
+    assert!(!may(&another, None));
+    assert!(may_delete_restored(&another, None, &schedule), "left of a verification that is over");
+    let others = [
+        database(|it| it["metadata"]["ownerReferences"] = json!(null)),
+        database(|it| it["metadata"]["ownerReferences"][0]["uid"] = json!("other")),
+        database(|it| it["metadata"]["ownerReferences"][0]["controller"] = json!(false)),
+        database(|it| it["metadata"]["labels"] = json!(null)),
+        database(|it| it["metadata"]["labels"]["freehold.dev/verification"] = json!("weekly")),
+        database(|it| it["spec"]["deletionProtection"] = json!(true)),
+    ];
+    for database in others {
+        assert!(!may(&database, None) && !may_delete_restored(&database, None, &schedule), "{database:?}");
+    }
+    let nameless = BackupSchedule { metadata: kube::core::ObjectMeta::default(), ..schedule.clone() };
+    assert!(!may_delete_restored(&ours, None, &nameless));
+}

@@ -65,7 +65,9 @@ pub fn text() -> String {
     metrics.shown().backup_schedules(schedules.as_reader());
     let schedule = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
         "metadata": {"name": "nightly", "namespace": "team-a"},
-        "spec": {"databaseName": "orders", "schedule": "0 3 * * *"}, "status": {"lastTime": at}});
+        "spec": {"databaseName": "orders", "schedule": "0 3 * * *", "verify": {"schedule": "0 4 * * *"}},
+        "status": {"lastTime": at, "lastVerificationTime": at, "lastVerification": {"backupName": "complete",
+            "verifiedAt": at, "result": "Failed", "passedAt": at}}});
     schedules.apply_watcher_event(&Event::Apply(serde_json::from_value::<BackupSchedule>(schedule).unwrap()));
     metrics.text().unwrap()
 }

@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
-use super::engines::{Checkpoints, Reached};
+use super::engines::{Checkpoints, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
@@ -176,6 +176,8 @@ pub struct House {
     pub violations: Violations,
     /// What the engines hold.
     pub checkpoints: Checkpoints,
+    /// What the engines say of their tables.
+    pub suspended: Suspended,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -210,9 +212,19 @@ impl House {
         let chaos = Chaos::new(seed, lies, &server, &ec2);
         let person = server.client("person");
         let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
-        let checkpoints = Checkpoints::default();
-        let house =
-            Self { seed, server, ec2, controls, chaos, person, violations, checkpoints, clock, players };
+        let house = Self {
+            seed,
+            server,
+            ec2,
+            controls,
+            chaos,
+            person,
+            violations,
+            checkpoints: Checkpoints::default(),
+            suspended: Suspended::default(),
+            clock,
+            players,
+        };
         house.furnish().await;
         house
     }
@@ -243,6 +255,7 @@ impl House {
                 ec2: self.ec2.clone(),
                 chaos: self.chaos.clone(),
                 checkpoints: self.checkpoints.clone(),
+                suspended: self.suspended.clone(),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -270,6 +283,7 @@ struct Host {
     ec2: Simulator,
     chaos: Chaos,
     checkpoints: Checkpoints,
+    suspended: Suspended,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -320,6 +334,7 @@ impl Host {
         Arc::new(Reached {
             server: self.server.clone(),
             checkpoints: self.checkpoints.clone(),
+            suspended: self.suspended.clone(),
             way: self.chaos.way(name.to_owned(), Arc::clone(term)),
             now: Box::new(move || ec2.now()),
         })

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use freehold::api::backup::Consistency;
-use freehold::api::{Backup, BackupStatus};
+use freehold::api::verification::VerificationResult;
+use freehold::api::{Backup, BackupSchedule, BackupStatus};
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
-use kube::api::PostParams;
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -142,6 +143,32 @@ async fn is_restored(env: &RealEnv, backup: &BackedUp, took: Duration) {
     );
 }
 
+/// A BackupSchedule restores this Backup, and the check of the real engine finds nothing.
+async fn is_verified(env: &RealEnv, name: &str) {
+    let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": "yearly"}}});
+    env.api::<Backup>().patch(name, &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+    let schedule = json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+        "metadata": {"namespace": env.name, "name": "yearly"},
+        "spec": {"databaseName": "orders", "schedule": "0 0 1 1 *", "verify": {"schedule": "* * * * *",
+            "query": format!("SELECT count() = {ROWS} FROM {FILLED}")}},
+    });
+    let schedules = env.api::<BackupSchedule>();
+    schedules.create(&PostParams::default(), &serde_json::from_value(schedule).unwrap()).await.unwrap();
+    let verified = within(LIMIT, &format!("Backup {name} being verified"), || async {
+        let backup = env.api::<Backup>().get(name).await.map_err(|error| error.to_string())?;
+        let condition = backup.condition("Verified");
+        let status = backup.status.unwrap_or_default();
+        seen(status.verification, || format!("{condition:?}"))
+    })
+    .await;
+    assert_eq!(verified.result, VerificationResult::Passed, "{verified:?}");
+    assert!(verified.rows.is_some_and(|rows| rows > 1_000_000), "{verified:?}");
+    // Its Database goes with it, if that is not gone yet.
+    schedules.delete("yearly", &DeleteParams::default()).await.unwrap();
+    env.is_gone(&verified.database_name).await;
+}
+
 #[test]
 fn rows_that_were_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
     on_real_machines("backup", |mut env| async move {
@@ -151,6 +178,7 @@ fn rows_that_were_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
         let backup = backed_up(&env).await;
         assert_eq!(backup.status.consistency, Some(Consistency::EngineCheckpoint));
         assert_eq!(backup.status.checkpoint, None, "the release is paid");
+        is_verified(&env, "second").await;
         env.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.env.delete("orders").await;
         env.is_gone("orders").await;

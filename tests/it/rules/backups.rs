@@ -148,3 +148,35 @@ fn a_schedule_has_five_fields_whatever_is_between_them() {
         assert!(failures.is_empty(), "{failures:#?}");
     });
 }
+
+#[test]
+fn a_verification_that_contradicts_itself_is_refused_with_the_field() {
+    let cases: [(Value, &[&str]); 8] = [
+        (json!({"schedule": "0 5 * * 0"}), &[]),
+        (
+            json!({"schedule": "H 5 * * *", "timeoutMinutes": 1440, "instanceType": "r7i.large",
+                "nodeClassName": "default", "query": "SELECT count() > 0 FROM trades"}),
+            &[],
+        ),
+        (json!({"schedule": "0 5 * *"}), &["spec.verify.schedule", "five fields"]),
+        (json!({"schedule": "0 5 * * *", "timeoutMinutes": 9}), &["timeoutMinutes"]),
+        (json!({"schedule": "0 5 * * *", "timeoutMinutes": 1441}), &["timeoutMinutes"]),
+        (json!({"schedule": "0 5 * * *", "instanceType": "large"}), &["spec.verify.instanceType"]),
+        (json!({"schedule": "0 5 * * *", "nodeClassName": "-"}), &["spec.verify.nodeClassName"]),
+        (json!({"schedule": "0 5 * * *", "query": ""}), &["query"]),
+    ];
+    run(async {
+        let client = control_plane().await.client();
+        let mut failures = Vec::new();
+        for (verify, says) in cases {
+            let object = json!({
+                "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+                "metadata": {"name": "rules-verify", "namespace": NAMESPACE},
+                "spec": {"databaseName": "orders", "schedule": "0 3 * * *", "verify": verify},
+            });
+            let answer = create::<BackupSchedule>(&client, object.clone()).await;
+            judge(&object, answer.as_ref(), says, &mut failures);
+        }
+        assert!(failures.is_empty(), "{failures:#?}");
+    });
+}

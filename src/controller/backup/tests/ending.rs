@@ -4,6 +4,7 @@ use kube::ResourceExt as _;
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::api::verification::{BackupVerification, VerificationResult};
 use crate::api::{ConditionType, EventReason};
 use crate::controller::backup::status::{changes, status as status_of};
 use crate::controller::conditions;
@@ -264,4 +265,31 @@ fn a_deletion_that_a_schedule_did_not_end_leaves_no_policy_behind() {
             None,
         ),
     ]);
+}
+
+#[test]
+fn a_verification_that_was_recorded_is_a_condition_of_the_backup() {
+    let verified = |result: VerificationResult, message: Option<&str>| {
+        let observed = with(completed(30), |it| {
+            status(it).verification = Some(BackupVerification {
+                verified_at: Time(at(35)),
+                result,
+                database_name: "verify-nightly-1".to_owned(),
+                tables: Some(2),
+                rows: Some(300),
+                message: message.map(str::to_owned),
+                duration_seconds: 5,
+            });
+        });
+        let new = after(&observed);
+        let found = conditions::find(&new.conditions, ConditionType::Verified).cloned().unwrap();
+        (found.status, found.reason, found.message)
+    };
+    assert!(conditions::find(&after(&completed(30)).conditions, ConditionType::Verified).is_none());
+    let (is_so, reason, message) = verified(VerificationResult::Passed, None);
+    assert_eq!((is_so.as_str(), reason.as_str()), ("True", "AsExpected"));
+    assert!(message.contains("2 tables with 300 rows"), "{message}");
+    let failed = verified(VerificationResult::Failed, Some("the engine has suspended table trades"));
+    assert_eq!((failed.0.as_str(), failed.1.as_str()), ("False", "VerificationFailed"));
+    assert!(failed.2.contains("suspended table trades"));
 }

@@ -3,6 +3,7 @@
 use strum::IntoEnumIterator as _;
 
 use super::*;
+use crate::api::verification::{BackupVerification, VerificationResult};
 use crate::controller::backup::messages;
 use crate::controller::blocker::Blocker;
 use crate::controller::tests::golden::{Sentence, compare_sentences, complete, variant};
@@ -62,6 +63,8 @@ fn every_sentence_is_in_the_golden_file() {
     let mut others = vec![
         Sentence::other("condition Failed, false", messages::NOT_FAILED.to_owned()),
         Sentence::other("condition SnapshotMissing", messages::missing(Some(&id))),
+        Sentence::other("condition Verified", messages::verified(&verification(Some(2)))),
+        Sentence::other("condition Verified", messages::verified(&verification(None))),
         Sentence::other("event BackupStarted", messages::events::started(&id, &VolumeId("vol-1".into()))),
         Sentence::other("event BackupRefused", messages::events::refused(&error)),
         Sentence::other("event SnapshotDeleted", messages::events::deleted(&id)),
@@ -73,4 +76,16 @@ fn every_sentence_is_in_the_golden_file() {
         BackupFault::iter().map(|it| Sentence::other("condition Failed", messages::failed(it, Some(&id)))),
     );
     compare_sentences("backup", &waits.chain(others).collect::<Vec<_>>());
+}
+
+fn verification(tables: Option<i64>) -> BackupVerification {
+    BackupVerification {
+        verified_at: Time(at(0)),
+        result: VerificationResult::Passed,
+        database_name: "verify-nightly-abcdefgh".to_owned(),
+        tables,
+        rows: tables.map(|_| 300),
+        message: None,
+        duration_seconds: 600,
+    }
 }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
-use crate::api::Backup;
 use crate::api::backup_schedule::Counts;
+use crate::api::verification::{BackupVerification, Verification};
+use crate::api::{Backup, Database};
 use crate::controller::backup_schedule::wait::ScheduleWait;
+use crate::time::sooner;
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +26,14 @@ pub struct Plan {
     pub left_out: Option<(String, ScheduleWait)>,
     /// The time that comes next.
     pub next: Option<Timestamp>,
+    /// The newest time of a verification that has come, and is left out.
+    pub skipped_verification: Option<Timestamp>,
+    /// The time of a verification that comes next.
+    pub next_verification: Option<Timestamp>,
+    /// The UID of the Database of the verification that runs, if it is seen.
+    pub restored_uid: Option<String>,
+    /// The verification that ran is over: nothing of it is left, or what is left is a person's.
+    pub ends_verification: bool,
     /// The next reconcile starts at the latest after this time, even without a watch event.
     pub requeue: Option<Duration>,
 }
@@ -38,8 +48,17 @@ impl Plan {
             came: None,
             left_out: None,
             next: None,
+            skipped_verification: None,
+            next_verification: None,
+            restored_uid: None,
+            ends_verification: false,
             requeue: None,
         }
+    }
+
+    /// The next reconcile starts after this time, if none is to start sooner.
+    pub(super) fn again(&mut self, after: Duration) {
+        self.requeue = Some(sooner(after, self.requeue));
     }
 
     /// No time counts.
@@ -49,7 +68,7 @@ impl Plan {
 }
 
 /// One write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Create the Backup of this name.
     Create(String),
@@ -61,6 +80,21 @@ pub enum Action {
         uid: String,
         /// Its resourceVersion.
         resource_version: String,
+    },
+    /// Write down that a verification begins, of this time, before anything of it is created.
+    BeginVerification(Box<Verification>, Timestamp),
+    /// Create the Database that a Backup is restored in.
+    CreateDatabase(Box<Database>),
+    /// Begin the check of a restored Database, which goes on in the background.
+    Check(Box<Database>),
+    /// Write into a Backup what its verification came to.
+    Record(Box<Backup>, Box<BackupVerification>),
+    /// Delete the Database that a Backup was restored in.
+    DeleteDatabase {
+        /// Its name.
+        name: String,
+        /// Its UID.
+        uid: String,
     },
 }
 

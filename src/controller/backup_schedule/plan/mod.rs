@@ -1,41 +1,51 @@
-//! The plan step of the BackupSchedule controller: which Backup is created now, and which are deleted. Pure.
+//! The plan step of the BackupSchedule controller: which Backup is created now, which are deleted, and what
+//! the verification of one does next. Pure.
 //!
 //! A Backup is named after its time, so that a time is never answered twice: whatever was lost of the status,
 //! the Backup is there. Of the times that have passed without an operator only the newest is made up for.
 
 pub mod action;
+mod mine;
 mod retention;
+mod verification;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use self::action::{Action, Plan};
+pub(super) use self::mine::{is_of, newest};
 use super::observe::Observed;
 use super::times::Times;
-use super::wait::ScheduleWait;
+use super::wait::{Field, ScheduleWait};
 use crate::api::backup_schedule::Counts;
-use crate::api::keys::BACKUP_SCHEDULE_LABEL;
 use crate::api::{Backup, BackupSchedule};
 use crate::time::{until, whole_second};
 
 /// Decides what to do about a BackupSchedule.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let schedule = &observed.schedule;
-    let times = match Times::of(&schedule.spec, &schedule.uid().unwrap_or_default()) {
+    let mut plan = backups(observed, now);
+    verification::plan(observed, now, &mut plan);
+    plan
+}
+
+/// Which Backup is created, and which are deleted.
+fn backups(observed: &Observed, now: Timestamp) -> Plan {
+    let (schedule, spec) = (&observed.schedule, &observed.schedule.spec);
+    let times = match Times::of(&spec.schedule, &spec.time_zone, &schedule.uid().unwrap_or_default()) {
         Ok(times) => times,
-        Err(why) => return Plan::idle(ScheduleWait::Invalid(why)),
+        Err(why) => return Plan::idle(ScheduleWait::Invalid(Field::Schedule, why)),
     };
-    if schedule.spec.suspend {
+    if spec.suspend {
         return Plan::idle(ScheduleWait::Suspended);
     }
-    if !observed.has_database {
-        let missing = ScheduleWait::NoDatabase(schedule.spec.database_name.clone());
+    if observed.database.is_none() {
+        let missing = ScheduleWait::NoDatabase(spec.database_name.clone());
         // Databases are not watched.
         return Plan { requeue: Some(observed.timing.instance_sync_interval), ..Plan::idle(missing) };
     }
     let Some(next) = times.next(now) else {
-        return Plan::idle(ScheduleWait::NeverComes(schedule.spec.schedule.clone()));
+        return Plan::idle(ScheduleWait::NeverComes(Field::Schedule, spec.schedule.clone()));
     };
     let counts = counts(schedule, now);
     let mine: Vec<&Backup> = observed.backups.iter().filter(|it| is_of(it, schedule)).collect();
@@ -52,9 +62,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     let last = came.or_else(|| last_time(schedule)).map(|time| backup_name(schedule, time));
     plan.waiting = trouble(&mine, last.as_deref(), &plan);
-    if let (Some(retention), Some(listed)) = (&schedule.spec.retention, &observed.listed) {
-        let expired = retention::expired(retention, &mine, listed, now);
-        plan.actions.extend(expired.into_iter().map(Action::expire));
+    if let (Some(retention), Some(listed)) = (&spec.retention, &observed.listed) {
+        let expired = retention::expired(retention, &mine, listed, now).into_iter();
+        let expired = expired.filter(|backup| !verification::is_of(backup, schedule));
+        plan.actions.extend(expired.map(Action::expire));
     }
     plan
 }
@@ -120,12 +131,4 @@ fn last_time(schedule: &BackupSchedule) -> Option<Timestamp> {
 /// The Backup of this time, which is in UTC: `nightly-202611260330`.
 fn backup_name(schedule: &BackupSchedule, time: Timestamp) -> String {
     format!("{}-{}", schedule.name_any(), time.strftime("%Y%m%d%H%M"))
-}
-
-/// Whether a Backup was created by this schedule, or by an earlier one of its name for the same Database. A
-/// person who removes the label keeps it for ever.
-pub(super) fn is_of(backup: &Backup, schedule: &BackupSchedule) -> bool {
-    backup.labels().get(BACKUP_SCHEDULE_LABEL) == Some(&schedule.name_any())
-        && backup.spec.database_name == schedule.spec.database_name
-        && backup.metadata.deletion_timestamp.is_none()
 }

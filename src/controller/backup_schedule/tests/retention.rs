@@ -13,7 +13,12 @@ fn expired(retention: &Value, backups: Vec<Backup>) -> Vec<String> {
             assert_eq!((uid, resource_version.as_str()), (format!("{name}-uid"), "7"));
             name
         }
-        Action::Create(name) => panic!("{name} is created"),
+        other @ (Action::Create(_)
+        | Action::BeginVerification(..)
+        | Action::CreateDatabase(_)
+        | Action::Check(_)
+        | Action::Record(..)
+        | Action::DeleteDatabase { .. }) => panic!("{other:?}"),
     };
     plan.actions.into_iter().map(name).collect()
 }

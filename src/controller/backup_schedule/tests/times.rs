@@ -4,9 +4,7 @@ use super::*;
 use crate::controller::backup_schedule::times::Times;
 
 fn times(schedule: &str, time_zone: &str) -> Times {
-    let spec = json!({"schedule": schedule, "timeZone": time_zone});
-    let schedule = super::schedule(&spec, &json!({}));
-    Times::of(&schedule.spec, "0d5f3c1e-8a1f-4a57-9a39-0f6f0a6f2c11").unwrap()
+    Times::of(schedule, time_zone, "0d5f3c1e-8a1f-4a57-9a39-0f6f0a6f2c11").unwrap()
 }
 
 /// The times after a moment.
@@ -77,9 +75,8 @@ fn h_is_a_number_of_the_schedule_that_stays() {
     let [first, second] = ["2026-06-01T00:00:00Z"; 2].map(|after| following("H 3 * * *", "UTC", after, 2));
     assert_eq!(first, second);
     assert_eq!(first[0][11..], first[1][11..]);
-    let spec = super::schedule(&json!({"schedule": "H 3 * * *"}), &json!({})).spec;
     let minutes: std::collections::BTreeSet<String> = (0..100)
-        .map(|number| Times::of(&spec, &format!("uid-{number}")).unwrap())
+        .map(|number| Times::of("H 3 * * *", "UTC", &format!("uid-{number}")).unwrap())
         .map(|times| times.next(at("2026-06-01T00:00:00Z")).unwrap().to_string())
         .collect();
     assert!(minutes.len() > 20, "{minutes:?}");
@@ -90,8 +87,9 @@ fn what_the_parser_does_not_read_is_said_in_one_line() {
     for schedule in
         ["61 3 * * *", "30 3 * * FOO", "@daily x x x x", "30 3 0 * *", "5-1 3 * * *", "*/0 * * * *"]
     {
-        let spec = super::schedule(&json!({"schedule": schedule}), &json!({})).spec;
-        let Err(InvalidSchedule::Cron(why)) = Times::of(&spec, "uid") else { panic!("{schedule} is read") };
+        let Err(InvalidSchedule::Cron(why)) = Times::of(schedule, "UTC", "uid") else {
+            panic!("{schedule} is read")
+        };
         assert!(!why.is_empty() && !why.contains('\n') && !why.starts_with('^'), "{schedule}: {why:?}");
     }
 }

@@ -1,5 +1,5 @@
 //! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine that it
-//! requests checkpoints of; out go requests to the cluster's DNS.
+//! requests checkpoints of, or whose restored data it checks; out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -7,10 +7,12 @@ use k8s_openapi::api::networking::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::ResourceExt;
 
 use super::owned;
 use crate::api::Database;
 use crate::api::database::{Access, AccessPeer};
+use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::names::Names;
 use crate::engine::{Profile, checkpoint};
 use crate::settings::Network;
@@ -38,7 +40,9 @@ pub fn network_policy(
             from: Some(network.metrics_from.0.iter().map(plain).collect()),
         });
     }
-    let is_asked = checkpoint::is_needed(database.spec.engine.kind) && !network.operator_from.0.is_empty();
+    let is_checked = database.labels().contains_key(VERIFICATION_LABEL);
+    let is_asked = (checkpoint::is_needed(database.spec.engine.kind) || is_checked)
+        && !network.operator_from.0.is_empty();
     if let Some(primary) = profile.primary_port_number().filter(|_| is_asked) {
         ingress.push(NetworkPolicyIngressRule {
             ports: Some(vec![port(primary, "TCP")]),

@@ -241,3 +241,26 @@ fn damaged_credentials_are_told_from_good_ones_without_a_word_of_their_content()
     }
     assert_eq!(check_credentials(&Secret::default()), Err(CredentialsError::Missing("username")));
 }
+
+#[test]
+fn the_operator_reaches_an_engine_that_it_requests_checkpoints_of_or_whose_restored_data_it_checks() {
+    let ports = |engine: serde_json::Value, is_checked: bool| {
+        let mut database = database(engine, json!({}));
+        if is_checked {
+            let label = (crate::api::keys::VERIFICATION_LABEL.to_owned(), "nightly".to_owned());
+            database.metadata.labels = Some([label].into());
+        }
+        let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+        let operator = r#"[{"podSelector": {"matchLabels": {"app": "freehold"}}}]"#;
+        let network = Network { operator_from: operator.parse().unwrap(), ..Network::default() };
+        let policy = network_policy(&database, &Names::of(&database), &profile, &network).spec.unwrap();
+        let is_operator = |rule: &serde_json::Value| rule["from"].to_string().contains("freehold");
+        let rules = json!(policy.ingress);
+        let rules = rules.as_array().unwrap().iter().filter(|rule| is_operator(rule));
+        rules.map(|rule| rule["ports"][0]["port"].as_i64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(ports(json!({"type": "questdb", "version": "9.3.4"}), false), [8812]);
+    let postgresql = || json!({"type": "postgresql", "version": "17.6"});
+    assert_eq!(ports(postgresql(), false), Vec::<i64>::new());
+    assert_eq!(ports(postgresql(), true), [5432]);
+}

@@ -1,0 +1,171 @@
+//! The check of restored data, as data: the statements for each engine, and what it answers. Pure.
+//!
+//! Every row of every table is read once: a page that cannot be read, or that fails its checksum, is an error
+//! of that statement.
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// How many tables were read.
+    pub tables: u64,
+    /// How many rows these have.
+    pub rows: u64,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+}
+
+/// Something that is wrong with the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::VariantNames))]
+pub enum Finding {
+    /// The engine does not read a table.
+    Unreadable {
+        /// The table, with its schema and database where the engine has those.
+        table: String,
+        /// The engine's message.
+        why: String,
+    },
+    /// QuestDB does not apply what was written to this table.
+    Suspended(String),
+    /// So many checksums of pages did not match.
+    Checksums(u64),
+    /// The query of the BackupSchedule gave this instead of one row that begins with true or 1.
+    Answer(String),
+    /// The engine refused the query of the BackupSchedule; its message.
+    QueryRefused(String),
+}
+
+/// One row of an answer, as text.
+pub type Row = Vec<Option<String>>;
+
+/// The statements for QuestDB.
+pub mod questdb {
+    use super::quoted;
+
+    /// Every table.
+    pub const TABLES: &str = "SELECT table_name FROM tables()";
+
+    /// Those to which nothing is applied any more. Those without a write-ahead log are not in the list.
+    pub const SUSPENDED: &str = "SELECT name FROM wal_tables() WHERE suspended";
+
+    /// The number of rows of a table.
+    pub fn count(table: &str) -> String {
+        format!("SELECT count() FROM {}", quoted(table))
+    }
+}
+
+/// The statements for PostgreSQL.
+pub mod postgresql {
+    use super::quoted;
+
+    /// Every database that takes connections, but the templates.
+    pub const DATABASES: &str =
+        "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname";
+
+    /// Every table and every filled materialized view of users in one database, with its schema. The rows of
+    /// a partitioned table are in its partitions.
+    pub const TABLES: &str = "SELECT n.nspname, c.relname FROM pg_class c \
+        JOIN pg_namespace n ON n.oid = c.relnamespace \
+        WHERE c.relkind IN ('r', 'm') AND c.relispopulated AND c.relpersistence <> 't' \
+        AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2";
+
+    /// The tables themselves are read, and not an index of them.
+    pub const READ_TABLES: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; \
+        SET enable_bitmapscan = off";
+
+    /// How many checksums of pages did not match in all databases; null if pages have none.
+    pub const CHECKSUMS: &str = "SELECT coalesce(sum(checksum_failures), 0) FROM pg_stat_database";
+
+    /// The number of rows of a table.
+    pub fn count(schema: &str, table: &str) -> String {
+        format!("SELECT count(*) FROM {}.{}", quoted(schema), quoted(table))
+    }
+}
+
+/// An identifier as it stands in a statement.
+pub fn quoted(identifier: &str) -> String {
+    format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+/// The first column of every row.
+pub fn names(rows: &[Row]) -> Option<Vec<String>> {
+    rows.iter().map(|row| row.first().cloned().flatten()).collect()
+}
+
+/// The first two columns of every row.
+pub fn pairs(rows: &[Row]) -> Option<Vec<(String, String)>> {
+    let pair = |row: &Row| Some((row.first().cloned()??, row.get(1).cloned()??));
+    rows.iter().map(pair).collect()
+}
+
+/// The one number of an answer.
+pub fn number(rows: &[Row]) -> Option<u64> {
+    let [row] = rows else { return None };
+    row.first()?.as_deref()?.parse().ok()
+}
+
+/// Whether an answer is one row whose first column is true or 1.
+pub fn is_true(rows: &[Row]) -> bool {
+    let [row] = rows else { return false };
+    row.first().and_then(Option::as_deref).is_some_and(|text| matches!(text, "t" | "true" | "1"))
+}
+
+/// How an answer is shown to people that should have been true: the first column, or how many rows there are.
+pub fn shown(rows: &[Row]) -> String {
+    match rows {
+        [row] => row.first().cloned().flatten().unwrap_or_else(|| "null".to_owned()),
+        _ => format!("{} rows", rows.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[&[Option<&str>]]) -> Vec<Row> {
+        rows.iter().map(|row| row.iter().map(|text| text.map(str::to_owned)).collect()).collect()
+    }
+
+    #[test]
+    fn an_identifier_stays_one_whatever_is_in_it() {
+        assert_eq!(questdb::count("trades"), "SELECT count() FROM \"trades\"");
+        assert_eq!(
+            postgresql::count("public", "a\"; DROP TABLE b; --"),
+            "SELECT count(*) FROM \"public\".\"a\"\"; DROP TABLE b; --\""
+        );
+    }
+
+    #[test]
+    fn one_row_that_begins_with_true_or_1_is_true_and_nothing_else() {
+        for text in ["t", "true", "1"] {
+            assert!(is_true(&rows(&[&[Some(text), Some("f")]])), "{text}");
+        }
+        let others: [(&[&[Option<&str>]], &str); 6] = [
+            (&[], "0 rows"),
+            (&[&[Some("f")]], "f"),
+            (&[&[Some("2")]], "2"),
+            (&[&[None]], "null"),
+            (&[&[]], "null"),
+            (&[&[Some("t")], &[Some("t")]], "2 rows"),
+        ];
+        for (answer, says) in others {
+            let answer = rows(answer);
+            assert!(!is_true(&answer), "{answer:?}");
+            assert_eq!(shown(&answer), says);
+        }
+    }
+
+    #[test]
+    fn half_an_answer_is_none() {
+        assert_eq!(number(&rows(&[&[Some("17")]])), Some(17));
+        for answer in
+            [rows(&[]), rows(&[&[None]]), rows(&[&[Some("many")]]), rows(&[&[Some("1")], &[Some("2")]])]
+        {
+            assert_eq!(number(&answer), None, "{answer:?}");
+        }
+        assert_eq!(names(&rows(&[&[Some("a")], &[Some("b")]])), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(names(&rows(&[&[Some("a")], &[None]])), None);
+        assert_eq!(pairs(&rows(&[&[Some("a"), Some("b")]])), Some(vec![("a".to_owned(), "b".to_owned())]));
+        assert_eq!(pairs(&rows(&[&[Some("a")]])), None);
+    }
+}
