@@ -27,8 +27,8 @@ pub struct Observed {
     pub listed: Option<BTreeSet<String>>,
     /// The Database that has the name of the one of the verification that runs.
     pub restored: Option<Database>,
-    /// While no verification runs: the Databases with the label of one of this BackupSchedule. They are left of
-    /// one that is over, as when the answer to a creation was lost, or whose record is lost.
+    /// While no verification runs: the Databases with the label of one of this BackupSchedule. They are left
+    /// of one that is over, as when the answer to a creation was lost, or whose record is lost.
     pub left: Vec<Database>,
     /// What is known of the check of that Database.
     pub check: CheckView,
