@@ -65,7 +65,11 @@ pub fn database(
         // They may not fit another type.
         resources: None,
         running: true,
-        restore: Some(Restore { backup_name: Some(backup.name_any()), snapshot_id: None }),
+        restore: Some(Restore {
+            backup_name: Some(backup.name_any()),
+            snapshot_id: None,
+            initialization_rate: None,
+        }),
         adopt: None,
         release: false,
         deletion_protection: false,
