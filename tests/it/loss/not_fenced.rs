@@ -19,8 +19,8 @@ use crate::kit::wait::{seen, until};
 #[test]
 fn nothing_moves_while_ec2_does_not_show_a_machine_stopped_whatever_is_done() {
     run(async {
-        // A grace of five seconds of the wall clock, and stages of a fence of twenty, so that a busy host does
-        // not go past one.
+        // A grace of five seconds of the wall clock, and stages of a fence of twenty, so that a busy host
+        // does not go past one.
         let repairing = Options::with([("loss-grace-period", 300), ("fence-step-timeout", 1200)]);
         let env = TestEnv::start_with("lost-unfenced", repairing).await;
         let old = running(&env, "orders").await;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ec2sim::{AttachmentState, InstanceState, Phase, SnapshotState, Transition};
+use ec2sim::{AttachmentState, Fate, InstanceState, JournalEntry, Phase, SnapshotState, Transition};
 use freehold::api::keys::{BACKUP_UID_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
 use freehold_rig::{Change, Verb, Write};
 use jiff::Timestamp;
@@ -138,10 +138,12 @@ fn deleted_with(record: &Record, at: Timestamp) -> Option<&str> {
     deleted["spec"]["deletionPolicy"].as_str()
 }
 
-/// Only the snapshot of a Backup is deleted, and only once that Backup was deleted with the policy Delete.
+/// Only the snapshot of a Backup is deleted, and only once that Backup was deleted with the policy Delete. A
+/// call that EC2 refuses deletes nothing: an operator that was stopped may send it when all is over.
 pub fn snapshots_survive(record: &Record) -> Result<(), String> {
     let backups = Histories::of(record, &[BACKUPS]);
-    for entry in record.own_calls().filter(|it| it.action == "DeleteSnapshot") {
+    let is_carried_out = |it: &&JournalEntry| matches!(it.fate, Fate::Committed | Fate::Lost);
+    for entry in record.own_calls().filter(|it| it.action == "DeleteSnapshot").filter(is_carried_out) {
         let is_of = |it: &&Transition| entry.resources.contains(&it.id) && it.after.is_some();
         let uid = record.transitions.iter().find(is_of).and_then(|it| it.tags.get(BACKUP_UID_TAG));
         let backup = uid.and_then(|uid| backups.at(uid, entry.time));
