@@ -5,7 +5,7 @@ mod network;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, value_parser};
 use serde::Serialize;
 
 pub use self::network::{Network, Peers};
@@ -37,7 +37,7 @@ pub struct Settings {
     pub ec2_share: f64,
 
     /// How many objects of a kind are reconciled at once; with `--namespace`, in each namespace.
-    #[arg(long, env = "FREEHOLD_CONCURRENCY", default_value_t = 16)]
+    #[arg(long, env = "FREEHOLD_CONCURRENCY", default_value_t = 16, value_parser = value_parser!(u16).range(1..))]
     pub concurrency: u16,
 
     /// Divides every duration below, for tests against a simulator whose clock runs faster. 1 in production.

@@ -27,11 +27,12 @@ const TABLES: &str = "QDB_CAIRO_ROOT";
 const POSTGRESQL_UNTIL_17: &str = "/var/lib/postgresql/data";
 
 /// The directory of an adopted database's data, relative to the root of its volume; `None` of a database that
-/// Freehold created, or of which it is not recorded how it was found.
+/// Freehold created.
 pub fn found(database: &Database) -> Option<String> {
     let adopt = database.spec.adopt.as_ref()?;
-    let adoption = database.status.as_ref()?.adoption.as_ref()?;
-    let directory = adoption.found_set().and_then(|set| {
+    let adoption = database.status.as_ref().and_then(|status| status.adoption.as_ref());
+    let directory = adoption.and_then(|adoption| {
+        let set = adoption.found_set()?;
         directory(&set, &adopt.claim_name, adopt.container_name.as_deref(), &adoption.engine)
     });
     Some(directory.unwrap_or_else(|| UNKNOWN.to_owned()))

@@ -113,7 +113,7 @@ fn of_a_database_that_was_not_adopted_nothing_is_said() {
     let engine = json!({"type": "questdb", "version": "9.3.4"});
     let mut database = adopted(&engine, &json!({"name": "pg"}), &json!({}));
     database.status = None;
-    assert_eq!(found(&database), None, "it is not recorded how it was found");
+    assert_eq!(found(&database).as_deref(), Some("unknown"), "it is not recorded how it was found");
     database.spec.adopt = None;
     assert_eq!(found(&database), None);
 }

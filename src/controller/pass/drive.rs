@@ -95,7 +95,8 @@ where
 /// What a controller comes to: a pass, or a trigger that came to nothing.
 type CameTo<K> = Result<(ObjectRef<K>, Action), controller::Error<Infallible, watcher::Error>>;
 
-/// Runs a controller until `stop`, so many passes at once, each in the order in which its object was woken.
+/// Runs a controller until `stop`, as many passes at once as there are turns, each in the order in which its
+/// object was woken.
 ///
 /// kube's own limit takes any of the objects that wait (`Scheduler::poll_pop_queue_message` of kube-runtime
 /// 5.0 takes the first of a `HashSet`), so that one may be overtaken by others for as long as those are woken
@@ -104,7 +105,7 @@ type CameTo<K> = Result<(ObjectRef<K>, Action), controller::Error<Infallible, wa
 fn in_turn<K, C, P, F>(
     controller: Controller<K>,
     ctx: Arc<C>,
-    concurrency: u16,
+    turns: Arc<Semaphore>,
     stop: CancellationToken,
     pass: P,
 ) -> impl Stream<Item = CameTo<K>>
@@ -114,7 +115,6 @@ where
     P: Fn(Arc<K>, Arc<C>) -> F + Send + Sync + 'static,
     F: Future<Output = Action> + Send + 'static,
 {
-    let turns = Arc::new(Semaphore::new(usize::from(concurrency.max(1))));
     let pass = Arc::new(pass);
     controller
         .with_config(controller::Config::default().debounce(DEBOUNCE))
@@ -157,9 +157,13 @@ pub async fn run<K, P, F>(
         let is_urgent = is_urgent(&object);
         drive(name, object, is_urgent, ctx, pass)
     };
-    in_turn(controller.reconcile_on(heartbeats()), ctx, concurrency, stop, one)
+    let turns = Arc::new(Semaphore::new(usize::from(concurrency)));
+    in_turn(controller.reconcile_on(heartbeats()), ctx, Arc::clone(&turns), stop, one)
         .for_each(|result| {
-            beat.beat(tokio::time::Instant::now());
+            // A heartbeat takes no turn: where passes that never end have them all, it says nothing.
+            if result.is_ok() || turns.available_permits() > 0 {
+                beat.beat(tokio::time::Instant::now());
+            }
             match result {
                 Ok(_) => {}
                 Err(controller::Error::ObjectNotFound(object)) if object.name == NO_OBJECT => {}
@@ -200,7 +204,8 @@ mod tests {
         let controller = Controller::for_stream(triggers, store);
         let begun = Arc::new(Mutex::new(Vec::new()));
         let (noted, start) = (Arc::clone(&begun), Instant::now());
-        let passes = in_turn(controller, Arc::new(()), 2, CancellationToken::new(), move |it, _| {
+        let turns = Arc::new(Semaphore::new(2));
+        let passes = in_turn(controller, Arc::new(()), turns, CancellationToken::new(), move |it, _| {
             noted.lock().push((it.name_any(), start.elapsed()));
             async {
                 tokio::time::sleep(Duration::from_secs(1)).await;

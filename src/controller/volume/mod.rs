@@ -23,6 +23,7 @@ use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use self::observe::around::Around;
 use self::observe::{Observed, around};
 use self::plan::action::Plan;
 use self::wait::VolumeWait;
@@ -113,7 +114,10 @@ async fn decide(
         plan = plan::plan(&observed, ctx.clock.now());
     }
     if observed.volume.metadata.deletion_timestamp.is_some() && plan.ends_data() {
-        observed.around = around::now(&observed.volume, ctx).await.map_err(failed)?;
+        let now = around::now(&observed.volume, ctx).await.map_err(failed)?;
+        // A later read takes no teardown back.
+        let is_torn_down = observed.around.is_torn_down || now.is_torn_down;
+        observed.around = Around { is_torn_down, ..now };
         plan = plan::plan(&observed, ctx.clock.now());
     }
     Ok(Some((observed, plan)))

@@ -22,6 +22,15 @@ impl TornDown {
     pub fn any(self) -> bool {
         self.namespace || self.definitions
     }
+
+    /// What either of two reads has shown: a later one takes nothing back that the rest was read under.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            namespace: self.namespace || other.namespace,
+            definitions: self.definitions || other.definitions,
+        }
+    }
 }
 
 /// As it was read within the last minute, if nothing was torn down then: enough to end engine and machine. A
