@@ -5,9 +5,12 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures::TryStreamExt as _;
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::checkpoint::{self, CheckpointStatus};
@@ -26,6 +29,19 @@ const CHECKPOINT_LIMIT: Duration = Duration::from_secs(40);
 
 /// How long the engine may take to read one table, whose volume may be read from S3 block by block.
 const TABLE_LIMIT: Duration = Duration::from_secs(4 * 3600);
+
+/// How often it is asked whether all transactions are applied.
+const APPLYING_PAUSE: Duration = Duration::from_secs(5);
+
+/// The most bytes of an answer that are kept: a query of a tenant must not take the operator's memory.
+const LARGEST: usize = 8 << 20;
+
+/// What a row takes beside its texts, in bytes.
+const ROW: usize = 100;
+
+/// The classes of PostgreSQL's errors that say nothing of the data: no connection, no resources, and an
+/// operator's intervention (PostgreSQL documentation, "Appendix A. PostgreSQL Error Codes").
+const PASSING: [&str; 3] = ["08", "53", "57"];
 
 /// Where an engine listens, and who may change it. Its text for people holds no password.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,6 +90,12 @@ pub enum ClientError {
         what: &'static str,
         /// The engine's message.
         reason: String,
+    },
+    /// The answer is larger than is kept in memory.
+    #[error("the answer of the engine to {what} has more than {} MiB", LARGEST >> 20)]
+    TooLarge {
+        /// What was sent.
+        what: &'static str,
     },
     /// It is not known where the engine listens, or who may change it: nothing was sent.
     #[error("{0}")]
@@ -160,12 +182,35 @@ impl Session {
         statement: &str,
         limit: Duration,
     ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
-        let answer = timeout(limit, self.client.simple_query(statement)).await;
-        let answer = answer.map_err(|_| ClientError::Silent { what, limit })?;
-        answer.map_err(|error| match error.as_db_error() {
-            Some(refusal) => ClientError::Refused { what, reason: refusal.message().to_owned() },
+        let answer = timeout(limit, self.answer(what, statement)).await;
+        answer.map_err(|_| ClientError::Silent { what, limit })?
+    }
+
+    async fn answer(
+        &self,
+        what: &'static str,
+        statement: &str,
+    ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
+        let failed = |error: tokio_postgres::Error| match error.as_db_error() {
+            Some(refusal) if !is_passing(refusal.code()) => {
+                ClientError::Refused { what, reason: refusal.message().to_owned() }
+            }
+            Some(refusal) => ClientError::Unreadable { what, reason: refusal.message().to_owned() },
             None => ClientError::Unreadable { what, reason: plain(&error) },
-        })
+        };
+        let mut stream = std::pin::pin!(self.client.simple_query_raw(statement).await.map_err(failed)?);
+        let (mut all, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(message) = stream.try_next().await.map_err(failed)? {
+            if let SimpleQueryMessage::Row(row) = &message {
+                let sizes = (0..row.len()).filter_map(|column| row.get(column)).map(str::len);
+                bytes = sizes.fold(bytes.saturating_add(ROW), usize::saturating_add);
+            }
+            if bytes > LARGEST {
+                return Err(ClientError::TooLarge { what });
+            }
+            all.push(message);
+        }
+        Ok(all)
     }
 
     async fn status(&self) -> Result<CheckpointStatus, ClientError> {
@@ -196,29 +241,36 @@ impl Session {
         read(&rows).ok_or_else(|| ClientError::Unreadable { what, reason: verify::shown(&rows) })
     }
 
-    /// Reads a table. That the engine does not is a finding.
+    /// The number of rows of a table that is read. That the engine does not read it is a finding.
     async fn read_table(
         &self,
         table: String,
         statement: &str,
         found: &mut Verified,
-    ) -> Result<(), ClientError> {
+    ) -> Result<u64, ClientError> {
         match self.read("the reading of a table", statement, TABLE_LIMIT, verify::number).await {
-            Ok(rows) => found.rows = found.rows.saturating_add(rows),
+            Ok(rows) => Ok(rows),
             Err(ClientError::Refused { reason: why, .. }) => {
                 found.findings.push(Finding::Unreadable { table, why });
+                Ok(0)
             }
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         }
-        found.tables += 1;
-        Ok(())
     }
 
     async fn verify_questdb(&self, found: &mut Verified) -> Result<(), ClientError> {
+        let what = "the list of tables to which transactions are applied";
+        while !self.read(what, verify::questdb::APPLYING, QUERY_LIMIT, verify::names).await?.is_empty() {
+            sleep(APPLYING_PAUSE).await;
+        }
         let what = "the list of tables";
         for table in self.read(what, verify::questdb::TABLES, QUERY_LIMIT, verify::names).await? {
-            let statement = verify::questdb::count(&table);
-            self.read_table(table, &statement, found).await?;
+            let statement = verify::questdb::columns(&table);
+            let what = "the list of columns";
+            let columns = self.read(what, &statement, QUERY_LIMIT, verify::pairs).await?;
+            let statement = verify::questdb::read(&table, &columns);
+            let rows = self.read_table(table, &statement, found).await?;
+            found.add(rows);
         }
         let what = "the list of suspended tables";
         let suspended = self.read(what, verify::questdb::SUSPENDED, QUERY_LIMIT, verify::names).await?;
@@ -233,7 +285,10 @@ impl Session {
         let tables = self.read(what, verify::postgresql::TABLES, QUERY_LIMIT, verify::pairs).await?;
         for (schema, table) in tables {
             let statement = verify::postgresql::count(&schema, &table);
-            self.read_table(format!("{database}.{schema}.{table}"), &statement, found).await?;
+            let rows = self.read_table(format!("{database}.{schema}.{table}"), &statement, found).await?;
+            if verify::postgresql::is_of_user(&schema) {
+                found.add(rows);
+            }
         }
         Ok(())
     }
@@ -244,6 +299,9 @@ impl Session {
         match self.read("spec.verify.query", query, TABLE_LIMIT, judge).await {
             Ok(wrong) => found.findings.extend(wrong.map(Finding::Answer)),
             Err(ClientError::Refused { reason, .. }) => found.findings.push(Finding::QueryRefused(reason)),
+            Err(error @ ClientError::TooLarge { .. }) => {
+                found.findings.push(Finding::QueryRefused(error.to_string()));
+            }
             Err(error) => return Err(error),
         }
         Ok(())
@@ -264,6 +322,11 @@ async fn verify_every_database(access: &Access, found: &mut Verified) -> Result<
     let failures = session.read(what, verify::postgresql::CHECKSUMS, QUERY_LIMIT, verify::number).await?;
     found.findings.extend((failures > 0).then_some(Finding::Checksums(failures)));
     Ok(())
+}
+
+/// Whether an error says nothing of the data, and is no word on the statement.
+fn is_passing(code: &SqlState) -> bool {
+    PASSING.iter().any(|class| code.code().starts_with(class))
 }
 
 /// An error of the library without its kind, which says nothing to people.
@@ -311,8 +374,12 @@ impl Engines for PgWire {
             EngineType::Postgresql => verify_every_database(access, &mut found).await?,
             EngineType::Custom => {}
         }
-        if let Some(query) = query {
-            Session::open(access).await?.carry_out(query, &mut found).await?;
+        match query {
+            Some(query) => Session::open(access).await?.carry_out(query, &mut found).await?,
+            None if found.tables == 0 && engine != EngineType::Custom => {
+                found.findings.push(Finding::NoTables);
+            }
+            None => {}
         }
         Ok(found)
     }

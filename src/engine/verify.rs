@@ -1,7 +1,8 @@
 //! The check of restored data, as data: the statements for each engine, and what it answers. Pure.
 //!
-//! Every row of every table is read once: a page that cannot be read, or that fails its checksum, is an error
-//! of that statement.
+//! PostgreSQL reads every row of every table, and what is stored outside of rows: a page that fails its
+//! checksum is an error of that statement. QuestDB counts rows by its list of transactions alone, so every
+//! column is aggregated, but for those of types that are not known here.
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,14 @@ pub struct Verified {
     pub rows: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
+}
+
+impl Verified {
+    /// One more table was read, with so many rows.
+    pub fn add(&mut self, rows: u64) {
+        self.tables = self.tables.saturating_add(1);
+        self.rows = self.rows.saturating_add(rows);
+    }
 }
 
 /// Something that is wrong with the data.
@@ -27,6 +36,8 @@ pub enum Finding {
     },
     /// QuestDB does not apply what was written to this table.
     Suspended(String),
+    /// There is no table, and no query that says what there should be.
+    NoTables,
     /// So many checksums of pages did not match.
     Checksums(u64),
     /// The query of the BackupSchedule gave this instead of one row that begins with true or 1.
@@ -40,7 +51,7 @@ pub type Row = Vec<Option<String>>;
 
 /// The statements for QuestDB.
 pub mod questdb {
-    use super::quoted;
+    use super::{literal, quoted};
 
     /// Every table.
     pub const TABLES: &str = "SELECT table_name FROM tables()";
@@ -48,9 +59,34 @@ pub mod questdb {
     /// Those to which nothing is applied any more. Those without a write-ahead log are not in the list.
     pub const SUSPENDED: &str = "SELECT name FROM wal_tables() WHERE suspended";
 
-    /// The number of rows of a table.
-    pub fn count(table: &str) -> String {
-        format!("SELECT count() FROM {}", quoted(table))
+    /// One row for each table to which transactions are still applied that it has acknowledged.
+    pub const APPLYING: &str =
+        "SELECT name FROM wal_tables() WHERE NOT suspended AND writerTxn < sequencerTxn";
+
+    /// The columns of a table with their types.
+    pub fn columns(table: &str) -> String {
+        format!("SELECT \"column\", type FROM table_columns({})", literal(table))
+    }
+
+    /// Reads the columns of a table, and begins with the number of its rows.
+    pub fn read(table: &str, columns: &[(String, String)]) -> String {
+        let read = columns.iter().filter_map(|(name, kind)| column(&quoted(name), kind));
+        let all: Vec<String> = std::iter::once("count()".to_owned()).chain(read).collect();
+        format!("SELECT {} FROM {}", all.join(", "), quoted(table))
+    }
+
+    /// What reads a column of this type; as tried with QuestDB 8.2.0 and 9.3.4.
+    fn column(name: &str, kind: &str) -> Option<String> {
+        match kind.split('(').next().unwrap_or_default() {
+            "BOOLEAN" => Some(format!("sum(cast({name} AS INT))")),
+            "STRING" | "VARCHAR" | "BINARY" => Some(format!("sum(length({name}))")),
+            "DOUBLE[]" => Some(format!("sum(array_count({name}))")),
+            "BYTE" | "SHORT" | "CHAR" | "INT" | "LONG" | "FLOAT" | "DOUBLE" | "SYMBOL" | "DATE"
+            | "TIMESTAMP" | "TIMESTAMP_NS" | "UUID" | "IPv4" | "LONG256" | "GEOHASH" | "DECIMAL" => {
+                Some(format!("count({name})"))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -62,16 +98,25 @@ pub mod postgresql {
     pub const DATABASES: &str =
         "SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate ORDER BY datname";
 
-    /// Every table and every filled materialized view of users in one database, with its schema. The rows of
-    /// a partitioned table are in its partitions.
+    /// The schema of what is stored outside of rows.
+    pub const TOAST: &str = "pg_toast";
+
+    /// Every table and every filled materialized view of users in one database, with its schema, and what is
+    /// stored outside of their rows. The rows of a partitioned table are in its partitions.
     pub const TABLES: &str = "SELECT n.nspname, c.relname FROM pg_class c \
         JOIN pg_namespace n ON n.oid = c.relnamespace \
-        WHERE c.relkind IN ('r', 'm') AND c.relispopulated AND c.relpersistence <> 't' \
-        AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') ORDER BY 1, 2";
+        WHERE c.relkind IN ('r', 'm', 't') AND c.relispopulated AND c.relpersistence <> 't' \
+        AND (n.nspname NOT IN ('pg_catalog', 'information_schema') OR c.relname = 'pg_largeobject') \
+        ORDER BY 1, 2";
 
-    /// The tables themselves are read, and not an index of them.
+    /// Whether the rows of a table are those of a user.
+    pub fn is_of_user(schema: &str) -> bool {
+        schema != TOAST && schema != "pg_catalog"
+    }
+
+    /// The tables themselves are read, and not an index of them, for as long as that takes.
     pub const READ_TABLES: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; \
-        SET enable_bitmapscan = off";
+        SET enable_bitmapscan = off; SET statement_timeout = 0";
 
     /// How many checksums of pages did not match in all databases; null if pages have none.
     pub const CHECKSUMS: &str = "SELECT coalesce(sum(checksum_failures), 0) FROM pg_stat_database";
@@ -85,6 +130,11 @@ pub mod postgresql {
 /// An identifier as it stands in a statement.
 pub fn quoted(identifier: &str) -> String {
     format!("\"{}\"", identifier.replace('"', "\"\""))
+}
+
+/// A text as it stands in a statement.
+fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// The first column of every row.
@@ -128,10 +178,30 @@ mod tests {
 
     #[test]
     fn an_identifier_stays_one_whatever_is_in_it() {
-        assert_eq!(questdb::count("trades"), "SELECT count() FROM \"trades\"");
+        assert_eq!(questdb::read("a\"b", &[]), "SELECT count() FROM \"a\"\"b\"");
+        assert_eq!(questdb::columns("a'b"), "SELECT \"column\", type FROM table_columns('a''b')");
         assert_eq!(
             postgresql::count("public", "a\"; DROP TABLE b; --"),
             "SELECT count(*) FROM \"public\".\"a\"\"; DROP TABLE b; --\""
+        );
+    }
+
+    #[test]
+    fn each_column_of_questdb_is_read_as_its_type_allows() {
+        let columns = [
+            ("ts", "TIMESTAMP"),
+            ("is_buy", "BOOLEAN"),
+            ("note", "VARCHAR"),
+            ("cell", "GEOHASH(4c)"),
+            ("book", "DOUBLE[]"),
+            ("price", "DECIMAL(10,2)"),
+            ("later", "TYPE_OF_A_LATER_RELEASE"),
+        ];
+        let columns = columns.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
+        assert_eq!(
+            questdb::read("trades", &columns),
+            "SELECT count(), count(\"ts\"), sum(cast(\"is_buy\" AS INT)), sum(length(\"note\")), \
+             count(\"cell\"), sum(array_count(\"book\")), count(\"price\") FROM \"trades\""
         );
     }
 

@@ -1,5 +1,5 @@
-//! Bad input, and an EC2 that refuses, answers in half or is away: a condition with its reason, few calls, and
-//! everything right afterwards without a hand.
+//! Bad input, and an EC2 that refuses, answers in half or is away: a condition with its reason, few calls,
+//! and everything right afterwards without a hand.
 
 use std::time::Duration;
 

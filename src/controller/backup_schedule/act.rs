@@ -18,15 +18,16 @@ use crate::api::verification::{BackupVerification, Verification, VerificationRes
 use crate::api::{
     Backup, BackupSchedule, BackupScheduleStatus, BackupSpec, BackupStatus, Database, EventReason,
 };
-use crate::cluster::delete::{delete, delete_as_read};
+use crate::cluster::delete::delete_as_read;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{is_not_found, status};
 use crate::controller::backup::observe::{EnginePod, access, engine, engine_pod};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
-/// Carries out every action in order, up to the first that fails. Gives, too, whether every Backup that was
-/// to be created is.
+/// Carries out what concerns the Backups, in order, up to the first that fails; and then in the same way what
+/// concerns a verification: neither holds up the other. Gives, too, whether every Backup that was to be
+/// created is.
 pub async fn act(
     plan: &Plan,
     schedule: BackupSchedule,
@@ -34,14 +35,30 @@ pub async fn act(
     events: &Events,
 ) -> (Acted<BackupSchedule>, bool) {
     let mut acted = Acted::new(schedule);
-    for (place, action) in plan.actions.iter().enumerate() {
-        let result = one(action, &mut acted, ctx, events).await;
+    let is_of_backups = |it: &&Action| matches!(it, Action::Create(_) | Action::Expire { .. });
+    let (backups, verification): (Vec<_>, Vec<_>) = plan.actions.iter().partition(is_of_backups);
+    let done = in_order(&backups, &mut acted, ctx, events).await;
+    let failed = acted.error.take();
+    in_order(&verification, &mut acted, ctx, events).await;
+    acted.error = failed.or_else(|| acted.error.take());
+    let is_created = !backups.iter().skip(done).any(|it| matches!(it, Action::Create(_)));
+    (acted, is_created)
+}
+
+/// How many actions were carried out before the first that failed.
+async fn in_order(
+    actions: &[&Action],
+    acted: &mut Acted<BackupSchedule>,
+    ctx: &Context,
+    events: &Events,
+) -> usize {
+    for (place, action) in actions.iter().enumerate() {
+        let result = one(action, acted, ctx, events).await;
         if !acted.goes_on(result) {
-            let is_creation = |action: &Action| matches!(action, Action::Create(_));
-            return (acted, !plan.actions[place..].iter().any(is_creation));
+            return place;
         }
     }
-    (acted, true)
+    actions.len()
 }
 
 async fn one(
@@ -89,7 +106,9 @@ async fn one(
         }
         Action::Check(database) => check(database, schedule, ctx).await?,
         Action::Record(backup, verification) => record(backup, verification, ctx, events).await?,
-        Action::DeleteDatabase { name, uid } => delete(&databases, name, uid).await?,
+        Action::DeleteDatabase { name, uid, resource_version } => {
+            delete_as_read(&databases, name, uid, resource_version).await?;
+        }
     }
     Ok(())
 }

@@ -69,10 +69,21 @@ impl InvalidSchedule {
 /// So many findings are named; a database has any number of tables.
 const NAMED: usize = 5;
 
+/// So many characters of what is wrong are shown: it may hold what an engine or a query of the user answered.
+const SHOWN: usize = 400;
+
+/// Not more than is shown.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 impl NotVerified {
     /// What is wrong, as one text for the status of the Backup.
     pub fn message_of(all: &[Self]) -> String {
-        let mut sentences: Vec<String> = all.iter().take(NAMED).map(Self::message).collect();
+        let mut sentences: Vec<String> = all.iter().take(NAMED).map(|it| cut(it.message())).collect();
         if all.len() > NAMED {
             sentences.push(format!("and {} more", all.len().saturating_sub(NAMED)));
         }
@@ -109,6 +120,11 @@ fn found(finding: &Finding) -> String {
         Finding::Unreadable { table, why } => format!("the engine does not read table {table}: {why}"),
         Finding::Suspended(table) => {
             format!("the engine has suspended table {table}: what was written to it is not applied")
+        }
+        Finding::NoTables => {
+            "the engine has no table: the data is empty, or it is elsewhere on the volume. Where that \
+            is right, a spec.verify.query such as SELECT 1 says so"
+                .to_owned()
         }
         Finding::Checksums(count) => format!("the engine counted {count} checksum failures of pages"),
         Finding::Answer(answer) => {

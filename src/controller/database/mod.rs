@@ -33,8 +33,9 @@ mod written;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::Api;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::runtime::controller::Controller;
+use kube::{Api, Resource as _, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use self::observe::{Observed, torn_down};
@@ -47,7 +48,8 @@ use super::pass::drive;
 use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
 use super::pass::woken::{of_changed_child, of_changed_class};
-use crate::api::{Database, EventReason};
+use crate::api::keys::VERIFICATION_LABEL;
+use crate::api::{BackupSchedule, Database, EventReason};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::mirror::Reads;
 use crate::time::sooner;
@@ -66,7 +68,7 @@ pub fn run(
 ) -> impl Future<Output = ()> + Send {
     let controller = Controller::for_stream(copies.databases.triggers(), copies.databases.store());
     let store = controller.store();
-    ctx.metrics.shown().conditions(controller.store(), Database::conditions);
+    ctx.metrics.shown().conditions(controller.store(), alerting);
     ctx.metrics.shown().databases(controller.store());
     let controller = controller
         .reconcile_on(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
@@ -121,7 +123,8 @@ async fn decide(
     let Some(mut observed) = observed else { return Ok(None) };
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if observed.database.metadata.deletion_timestamp.is_some() && plan.ends_data() {
-        observed.torn_down = torn_down::now(&observed.names.namespace, ctx).await.map_err(failed)?;
+        let now = torn_down::now(&observed.names.namespace, ctx).await.map_err(failed)?;
+        observed.torn_down = observed.torn_down.or(now);
         plan = plan::plan(&observed, ctx.clock.now());
     }
     Ok(Some((observed, plan)))
@@ -151,4 +154,15 @@ async fn pass(
     let waits = close(&databases, acted, &old, &new, changes, events, ctx).await?;
     remember::remember(&observed.database, &new, &ctx.metrics);
     Ok(sooner(sooner(ctx.timing.resync_interval, plan.requeue), waits))
+}
+
+/// The conditions that are shown as metrics: none of a Database that verifies a Backup, whose BackupSchedule
+/// says what came of it. No alert is to call a person because a restore takes its time.
+fn alerting(database: &Database) -> &[Condition] {
+    let owner = database.owner_references().iter().find(|owner| owner.controller == Some(true));
+    let is_of_schedule = owner.is_some_and(|owner| owner.kind == BackupSchedule::kind(&()));
+    if is_of_schedule && database.labels().contains_key(VERIFICATION_LABEL) {
+        return &[];
+    }
+    database.conditions()
 }

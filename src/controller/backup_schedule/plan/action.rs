@@ -89,12 +89,14 @@ pub enum Action {
     Check(Box<Database>),
     /// Write into a Backup what its verification came to.
     Record(Box<Backup>, Box<BackupVerification>),
-    /// Delete the Database that a Backup was restored in.
+    /// Delete the Database that a Backup was restored in, as long as it is as it was read.
     DeleteDatabase {
         /// Its name.
         name: String,
         /// Its UID.
         uid: String,
+        /// Its resourceVersion.
+        resource_version: String,
     },
 }
 

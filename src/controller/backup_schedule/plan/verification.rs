@@ -50,7 +50,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp, plan: &mut Plan) {
 }
 
 fn delete(database: &Database) -> Action {
-    Action::DeleteDatabase { name: database.name_any(), uid: database.uid().unwrap_or_default() }
+    Action::DeleteDatabase {
+        name: database.name_any(),
+        uid: database.uid().unwrap_or_default(),
+        resource_version: database.resource_version().unwrap_or_default(),
+    }
 }
 
 /// The verification that runs.

@@ -54,6 +54,7 @@ fn not_verified() -> Vec<NotVerified> {
     let found = complete(vec![
         Finding::Unreadable { table: "trades".to_owned(), why: "could not open file".to_owned() },
         Finding::Suspended("trades".to_owned()),
+        Finding::NoTables,
         Finding::Checksums(3),
         Finding::Answer("f".to_owned()),
         Finding::QueryRefused("table does not exist".to_owned()),
