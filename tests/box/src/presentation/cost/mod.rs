@@ -54,7 +54,7 @@ impl Cost {
         let (binary, which) = if let Some(binary) = &self.operator {
             (binary.canonicalize()?, "the operator that was given")
         } else {
-            println!("building the operator for release (about 12 min on two cores the first time)");
+            println!("building the operator for release (about 20 min on two cores the first time)");
             (release::build_operator().await?, "the operator built for release")
         };
         let what = format!("{} databases of QuestDB on virtual machines; {which}.", self.databases);
