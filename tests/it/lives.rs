@@ -89,32 +89,12 @@ fn chosen(all: &[named::Named]) -> Vec<(u64, named::Named)> {
 
 #[test]
 fn a_database_is_backed_up_whatever_an_operator_is_struck_at() {
-    let counts = Mutex::new((0, 0));
-    let lived = house::run(|| async { *counts.lock() = backups::backed_up(None).await });
-    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
-    let (before, after) = counts.into_inner();
-    assert!(after - before > 20, "{before} to {after} are no backups");
-    let mut cases = at_each(after, &BLOWS);
-    cases.retain(|(_, (write, _))| *write > before);
-    judge(each(&sampled(cases), |(number, (blow, seconds))| async move {
-        let away = Duration::from_secs(seconds);
-        backups::backed_up(Some(Strike { number, blow, away })).await;
-    }));
+    struck_in_a_part(SAMPLE, 20, backups::backed_up);
 }
 
 #[test]
 fn a_schedule_backs_up_each_time_once_and_keeps_what_it_says_whatever_an_operator_is_struck_at() {
-    let counts = Mutex::new((0, 0));
-    let lived = house::run(|| async { *counts.lock() = schedules::scheduled(None).await });
-    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
-    let (before, after) = counts.into_inner();
-    assert!(after - before > 20, "{before} to {after} are no backups");
-    let mut cases = at_each(after, &BLOWS);
-    cases.retain(|(_, (write, _))| *write > before);
-    judge(each(&one_of(SAMPLE_OF_HOURS, cases), |(number, (blow, seconds))| async move {
-        let away = Duration::from_secs(seconds);
-        schedules::scheduled(Some(Strike { number, blow, away })).await;
-    }));
+    struck_in_a_part(SAMPLE_OF_HOURS, 20, schedules::scheduled);
 }
 
 #[test]
@@ -124,17 +104,7 @@ fn a_restored_database_serves_while_ec2_reads_its_volume_and_says_how_far_that_i
 
 #[test]
 fn a_backup_is_verified_and_nothing_is_left_of_it_whatever_an_operator_is_struck_at() {
-    let counts = Mutex::new((0, 0));
-    let lived = house::run(|| async { *counts.lock() = verified::verified(None).await });
-    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
-    let (before, after) = counts.into_inner();
-    assert!(after - before > 60, "{before} to {after} are no verifications");
-    let mut cases = at_each(after, &BLOWS);
-    cases.retain(|(_, (write, _))| *write > before);
-    judge(each(&one_of(SAMPLE_OF_HOURS, cases), |(number, (blow, seconds))| async move {
-        let away = Duration::from_secs(seconds);
-        verified::verified(Some(Strike { number, blow, away })).await;
-    }));
+    struck_in_a_part(SAMPLE_OF_HOURS, 60, verified::verified);
 }
 
 #[test]
@@ -271,6 +241,28 @@ fn one_of<C>(sample: u64, mut cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
     let is_whole = std::env::var("FREEHOLD_SEEDS").is_ok();
     cases.retain(|(number, _)| is_whole || number.is_multiple_of(sample));
     cases
+}
+
+/// Lives a life with an operator that is struck at one of so many writes and calls of its part that is looked
+/// at. `live` gives how many there were before that part and at its end; there are more than `least`.
+fn struck_in_a_part<F>(sample: u64, least: usize, live: impl Fn(Option<Strike>) -> F + Sync)
+where
+    F: Future<Output = (usize, usize)>,
+{
+    let counts = Mutex::new((0, 0));
+    let lived = house::run(|| async { *counts.lock() = live(None).await });
+    assert!(lived.is_ok(), "without a blow: {}", lived.unwrap_err().why);
+    let (before, after) = counts.into_inner();
+    assert!(after - before > least, "{before} to {after} are too few");
+    let mut cases = at_each(after, &BLOWS);
+    cases.retain(|(_, (write, _))| *write > before);
+    judge(each(&one_of(sample, cases), |(number, (blow, seconds))| {
+        let strike = Strike { number, blow, away: Duration::from_secs(seconds) };
+        let lived = live(Some(strike));
+        async move {
+            lived.await;
+        }
+    }));
 }
 
 /// The number of writes of a life in which nothing goes wrong.

@@ -5,7 +5,7 @@ mod deleted_by_hand;
 mod not_fenced;
 mod several;
 
-use ec2sim::{Effect, Fault, InstanceState, Outside};
+use ec2sim::{Effect, Fault, InstanceState, Limits, Outside};
 use freehold::api::{Database, Node};
 use freehold_rig::Verb;
 use k8s_openapi::api::core::v1::Node as CoreNode;
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
-use crate::kit::rig_env::{RigEnv, UNLIMITED, run};
+use crate::kit::rig_env::{RigEnv, run};
 use crate::kit::wait::{each, seen, within};
 use crate::world::OPERATOR;
 
@@ -216,7 +216,7 @@ fn a_late_kubelet_has_ec2_asked_about_its_machine_long_before_a_sweep() {
     run(|| async {
         // No list of all machines is due.
         let flags = ["--instance-sync-interval", "36000"];
-        let env = RigEnv::start_with(&flags, UNLIMITED).await;
+        let env = RigEnv::start_with(&flags, Limits::NONE).await;
         let old = running(&env, "orders").await;
         hold(&env, &old.node, true).await;
         let by_id = |env: &RigEnv| {

@@ -150,7 +150,7 @@ async fn check(database: &Database, schedule: &BackupSchedule, ctx: &Context) ->
     Ok(())
 }
 
-/// Writes the result into the status of the Backup: nobody else writes that field.
+/// Writes the result into the status of the Backup: no other controller writes that field.
 async fn record(
     backup: &Backup,
     verification: &BackupVerification,

@@ -61,7 +61,7 @@ pub fn database(
             ..of.spec.storage.clone()
         },
         config: of.spec.config.clone(),
-        access: nobody(schedule),
+        access: no_clients(schedule),
         // They may not fit another type.
         resources: None,
         running: true,
@@ -103,8 +103,8 @@ fn engine(source: &BackupSource, now: &Engine) -> Option<Engine> {
     }
 }
 
-/// Pods of a label that no pod has: the data is another database's, and nobody connects to it but Freehold.
-fn nobody(schedule: &BackupSchedule) -> Access {
+/// Pods of a label that no pod has: the data is another database's, and Freehold alone connects to it.
+fn no_clients(schedule: &BackupSchedule) -> Access {
     let labels = BTreeMap::from([(VERIFICATION_LABEL.to_owned(), schedule.name_any())]);
     let pods = LabelSelector { match_labels: Some(labels), match_expressions: None };
     let peer = AccessPeer { namespace_selector: None, pod_selector: Some(pods) };

@@ -50,6 +50,7 @@ use super::pass::result::{Again, PassError};
 use super::pass::woken::{of_changed_child, of_changed_class};
 use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::{BackupSchedule, Database, EventReason};
+use crate::cluster::controller_of;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::mirror::Reads;
 use crate::time::sooner;
@@ -159,8 +160,7 @@ async fn pass(
 /// The conditions that are shown as metrics: none of a Database that verifies a Backup, whose BackupSchedule
 /// says what came of it. No alert is to call a person because a restore takes its time.
 fn alerting(database: &Database) -> &[Condition] {
-    let owner = database.owner_references().iter().find(|owner| owner.controller == Some(true));
-    let is_of_schedule = owner.is_some_and(|owner| owner.kind == BackupSchedule::kind(&()));
+    let is_of_schedule = controller_of(database).is_some_and(|owner| owner.kind == BackupSchedule::kind(&()));
     if is_of_schedule && database.labels().contains_key(VERIFICATION_LABEL) {
         return &[];
     }

@@ -210,16 +210,22 @@ pub struct Limits {
     pub snapshots: Option<usize>,
 }
 
+impl Limits {
+    /// No limit, nor one of the rate.
+    pub const NONE: Self = Self {
+        rate: None,
+        vcpus: BTreeMap::new(),
+        storage: BTreeMap::new(),
+        iops: BTreeMap::new(),
+        instances: None,
+        volumes: None,
+        snapshots: None,
+    };
+}
+
 impl Default for Limits {
+    /// The published rates.
     fn default() -> Self {
-        Self {
-            rate: Some(1.0),
-            vcpus: BTreeMap::new(),
-            storage: BTreeMap::new(),
-            iops: BTreeMap::new(),
-            instances: None,
-            volumes: None,
-            snapshots: None,
-        }
+        Self { rate: Some(1.0), ..Self::NONE }
     }
 }

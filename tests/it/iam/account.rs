@@ -42,7 +42,7 @@ impl Account {
         let options = Options {
             clock: Clock::Manual,
             start: Some("2026-03-01T00:00:00Z".parse().unwrap()),
-            limits: Limits { rate: None, ..Limits::default() },
+            limits: Limits::NONE,
             delays: Delays::zero(),
             policies: [("operator".to_owned(), policy.clone())].into(),
             world,

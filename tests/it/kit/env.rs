@@ -75,8 +75,7 @@ pub trait Env {
 
     /// The instances that are not terminated or about to be.
     fn live_instances(&self) -> Vec<InstanceView> {
-        let ended = [InstanceState::ShuttingDown, InstanceState::Terminated];
-        self.ec2().instances().into_iter().filter(|instance| !ended.contains(&instance.state)).collect()
+        live_instances(self.ec2())
     }
 
     /// The EBS volumes that are no instance's root.
@@ -143,6 +142,12 @@ pub trait Env {
         })
         .await
     }
+}
+
+/// The instances of an account that are not terminated or about to be.
+pub fn live_instances(ec2: &Simulator) -> Vec<InstanceView> {
+    let ended = [InstanceState::ShuttingDown, InstanceState::Terminated];
+    ec2.instances().into_iter().filter(|instance| !ended.contains(&instance.state)).collect()
 }
 
 /// Whether this generation of the Database is Ready.

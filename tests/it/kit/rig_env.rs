@@ -1,7 +1,6 @@
 //! An environment on the API server in memory and in virtual time: a slow host changes nothing, an hour takes
 //! a fraction of a second, and at the end every rule is judged.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
@@ -24,17 +23,6 @@ pub struct RigEnv {
     pub house: House,
 }
 
-/// An account without limits, and with no limit of its rate.
-pub const UNLIMITED: Limits = Limits {
-    rate: None,
-    vcpus: BTreeMap::new(),
-    storage: BTreeMap::new(),
-    iops: BTreeMap::new(),
-    instances: None,
-    volumes: None,
-    snapshots: None,
-};
-
 /// Runs a scenario when there is a processor for it; fails with its story.
 pub fn run<F: Future<Output = ()>>(scenario: impl FnOnce() -> F + Send) {
     if let Err(failure) = house::run(scenario) {
@@ -45,12 +33,12 @@ pub fn run<F: Future<Output = ()>>(scenario: impl FnOnce() -> F + Send) {
 impl RigEnv {
     /// An environment with a running operator of its namespace.
     pub async fn start() -> Self {
-        Self::start_with(&["--namespace", NAMESPACE], UNLIMITED).await
+        Self::start_with(&["--namespace", NAMESPACE], Limits::NONE).await
     }
 
     /// The same with an operator of all namespaces, which looks after the NodeClasses, too.
     pub async fn start_of_all() -> Self {
-        Self::start_with(&[], UNLIMITED).await
+        Self::start_with(&[], Limits::NONE).await
     }
 
     /// The same with these flags of the operator, in an account with these limits.

@@ -185,7 +185,7 @@ pub struct House {
 impl House {
     /// A house without an operator yet.
     pub async fn build(seed: u64, lies: Lies) -> Self {
-        Self::build_in(seed, lies, Limits { rate: None, ..Limits::default() }).await
+        Self::build_in(seed, lies, Limits::NONE).await
     }
 
     /// The same in an account with these limits.

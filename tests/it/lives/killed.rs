@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ec2sim::{Effect, InstanceState, InstanceView, Visibility, VolumeState, VolumeView};
+use ec2sim::{Effect, InstanceView, Visibility, VolumeState, VolumeView};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use super::blow::{Blow, Strike};
 use super::house::{House, NAMESPACE, SLOW_ELECTION};
 use super::lies::Lies;
 use super::life::Deed;
+use crate::kit::env::live_instances;
 
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(3 * 3600);
@@ -248,8 +249,7 @@ impl House {
 
     /// The instances that are neither terminated nor about to be.
     pub fn live(&self) -> Vec<InstanceView> {
-        let ended = [InstanceState::Terminated, InstanceState::ShuttingDown];
-        self.ec2.instances().into_iter().filter(|it| !ended.contains(&it.state)).collect()
+        live_instances(&self.ec2)
     }
 
     /// The EBS volumes of Volumes.

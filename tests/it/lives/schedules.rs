@@ -6,12 +6,13 @@ use std::time::Duration;
 use freehold::api::BackupSchedule;
 use kube::Api;
 use kube::api::{DeleteParams, PostParams};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::blow::Strike;
 use super::house::{House, NAMESPACE};
 use super::lies::Lies;
 use super::person::NAME;
+use crate::kit::objects::merge;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -20,20 +21,29 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 
 const BACKUPS: &str = "backups.freehold.dev";
 
-/// A database is backed up every hour, of which two are kept; the only operator is away for two hours, or
-/// is struck at one of its writes or calls. How many of these there were before the schedule, and after it.
-pub async fn scheduled(strike: Option<Strike>) -> (usize, usize) {
+/// A house with a database and its BackupSchedule `hourly`; an operator is struck at one of its writes or
+/// calls. How many of these there were before the schedule.
+pub async fn with_schedule(strike: Option<Strike>, spec: &Value) -> (House, Api<BackupSchedule>, usize) {
     let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
     house.start();
     house.create(&json!({"deletionPolicy": "Delete"})).await;
     house.until_ready(LONG).await;
     let before = house.chaos.effects();
     let schedules = Api::<BackupSchedule>::namespaced(house.person.clone(), NAMESPACE);
-    let hourly = json!({
+    let mut hourly = json!({
         "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule", "metadata": {"name": "hourly"},
-        "spec": {"databaseName": NAME, "schedule": "30 * * * *", "retention": {"count": 2}},
+        "spec": {"databaseName": NAME},
     });
+    merge(&mut hourly["spec"], spec);
     schedules.create(&PostParams::default(), &serde_json::from_value(hourly).unwrap()).await.unwrap();
+    (house, schedules, before)
+}
+
+/// A database is backed up every hour, of which two are kept; the only operator is away for two hours, or
+/// is struck at one of its writes or calls. How many of these there were before the schedule, and after it.
+pub async fn scheduled(strike: Option<Strike>) -> (usize, usize) {
+    let spec = json!({"schedule": "30 * * * *", "retention": {"count": 2}});
+    let (house, schedules, before) = with_schedule(strike, &spec).await;
     let mut seen = BTreeSet::new();
     house.watch_backups(&mut seen, 3 * HOUR).await;
     assert!(seen.len() >= 3, "every hour has its backup: {seen:?}");

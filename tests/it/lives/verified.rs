@@ -3,15 +3,12 @@
 
 use std::time::Duration;
 
-use freehold::api::BackupSchedule;
-use kube::Api;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use super::blow::Strike;
 use super::house::{House, NAMESPACE};
-use super::lies::Lies;
-use super::person::NAME;
+use super::schedules::with_schedule;
 
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(4 * 3600);
@@ -23,18 +20,9 @@ const DATABASES: &str = "databases.freehold.dev";
 /// is suspended, and during another the schedule is deleted. An operator is struck at one of its writes or
 /// calls. How many of these there were before the schedule, and after it.
 pub async fn verified(strike: Option<Strike>) -> (usize, usize) {
-    let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
-    house.start();
-    house.create(&json!({"deletionPolicy": "Delete"})).await;
-    house.until_ready(LONG).await;
-    let before = house.chaos.effects();
-    let schedules = Api::<BackupSchedule>::namespaced(house.person.clone(), NAMESPACE);
-    let hourly = json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule", "metadata": {"name": "hourly"},
-        "spec": {"databaseName": NAME, "schedule": "30 * * * *", "retention": {"count": 2},
-            "verify": {"schedule": "0 * * * *"}},
-    });
-    schedules.create(&PostParams::default(), &serde_json::from_value(hourly).unwrap()).await.unwrap();
+    let spec =
+        json!({"schedule": "30 * * * *", "retention": {"count": 2}, "verify": {"schedule": "0 * * * *"}});
+    let (house, schedules, before) = with_schedule(strike, &spec).await;
     house.until_verified("Passed").await;
     let backup = house.newest_verified();
     let verification = &backup["status"]["verification"];

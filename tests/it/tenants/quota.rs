@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::kit::env::Env;
 use crate::kit::objects::{self, Told as _};
-use crate::kit::rig_env::{RigEnv, UNLIMITED, run};
+use crate::kit::rig_env::{RigEnv, run};
 use crate::kit::wait::{seen, within};
 use crate::lives::life::CALM;
 
@@ -130,7 +130,7 @@ impl<'a, E: Env> Tenant<'a, E> {
 #[test]
 fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_the_others() {
     run(|| async {
-        let limits = Limits { vcpus: BTreeMap::from([("P".to_owned(), 0)]), ..UNLIMITED };
+        let limits = Limits { vcpus: BTreeMap::from([("P".to_owned(), 0)]), ..Limits::NONE };
         let env = RigEnv::start_with(&QUOTA_FOR_LONG, limits).await;
         let (gpu, broken) = (Tenant::new(&env, "gpu").await, Tenant::new(&env, "broken").await);
         let new = Tenant::new(&env, "new").await;
@@ -166,7 +166,7 @@ fn a_quota_that_one_tenant_has_reached_stops_neither_a_repair_nor_a_creation_of_
 fn a_repair_does_not_wait_for_the_quota_that_another_tenants_new_database_waits_for() {
     run(|| async {
         // The account has room for one machine of two vCPUs.
-        let limits = Limits { vcpus: BTreeMap::from([("Standard".to_owned(), 2)]), ..UNLIMITED };
+        let limits = Limits { vcpus: BTreeMap::from([("Standard".to_owned(), 2)]), ..Limits::NONE };
         let env = RigEnv::start_with(&QUOTA_FOR_LONG, limits).await;
         let (broken, new) = (Tenant::new(&env, "broken").await, Tenant::new(&env, "new").await);
         broken.create("orders", &json!({})).await;

@@ -198,7 +198,7 @@ fn with_database(
     }
     plan.again(until(deadline(running, verify), now));
     if is_ready(database) {
-        // The end of a check wakes nobody.
+        // The end of a check wakes no object.
         plan.again(observed.timing.requeue_interval);
         if observed.check != CheckView::Running {
             plan.actions.push(Action::Check(Box::new(database.clone())));

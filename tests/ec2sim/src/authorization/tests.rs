@@ -23,7 +23,7 @@ struct Account {
 
 impl Account {
     fn new() -> Self {
-        let limits = Limits { rate: None, ..Limits::default() };
+        let limits = Limits::NONE;
         let options = Options { limits, delays: Delays::zero(), ..Options::default() };
         let now = "2026-03-01T00:00:00Z".parse().unwrap();
         let mut model = Model::new(&options, now);

@@ -54,7 +54,7 @@ pub fn options(truths: Truths) -> Options {
             snapshot: ten,
             terminated: Duration::from_hours(1),
         },
-        limits: Limits { rate: None, ..Limits::default() },
+        limits: Limits::NONE,
         ..Options::default()
     }
 }
