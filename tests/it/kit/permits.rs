@@ -12,8 +12,8 @@ const PER_PROCESSOR: usize = 3;
 
 static VIRTUAL: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(all()));
 
-/// Two cores are enough for no more than one test with real machines; virtual ones run beside it.
-static REAL: Semaphore = Semaphore::const_new(1);
+/// Tests with real machines, which mostly wait for pods and engines to start; virtual ones run beside them.
+static REAL: Semaphore = Semaphore::const_new(2);
 
 /// Held for as long as something runs.
 pub type Permit = SemaphorePermit<'static>;
@@ -43,7 +43,7 @@ pub async fn of_virtual_machines(share: Share) -> Permit {
     VIRTUAL.acquire_many(u32::try_from(count).unwrap()).await.unwrap()
 }
 
-/// For the one test that has real machines.
+/// For a test with real machines.
 pub async fn of_real_machines() -> Permit {
     REAL.acquire().await.unwrap()
 }

@@ -90,18 +90,21 @@ thread_local! {
 /// The stack of a life: a pass that is compiled without optimisation takes much of one.
 const STACK: usize = 32 << 20;
 
+/// See `nice(2)`.
+const LOWEST_PRIORITY: i32 = 19;
+
 /// How many lives run now.
 static RUNNING: Mutex<usize> = Mutex::new(0);
 
 /// One has ended.
 static ENDED: Condvar = Condvar::new();
 
-/// Lets a life run: half of the processors stay free for the scenarios beside it, which have limits of time.
+/// Lets a life run: as many as there are processors.
 struct Permit;
 
 impl Permit {
     fn wait() -> Self {
-        let most = thread::available_parallelism().map_or(1, usize::from).div_ceil(2);
+        let most = thread::available_parallelism().map_or(1, usize::from);
         let mut running = RUNNING.lock();
         ENDED.wait_while(&mut running, |running| *running >= most);
         *running += 1;
@@ -125,6 +128,9 @@ pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<()
 /// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
 pub fn run_at_once<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> (Result<(), Failure>, Tally) {
     let on_thread = || {
+        // Of this thread alone, on Linux: a life takes what the scenarios beside it leave, which have limits of
+        // time, and its own time does not hang on it.
+        rustix::process::nice(LOWEST_PRIORITY).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
         let lived = lived.map_err(|panic| {

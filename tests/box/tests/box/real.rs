@@ -145,6 +145,8 @@ fn a_real_machine_boots_and_joins_as_its_user_data_says_and_leaves_nothing() {
         assert_eq!(says(&machine, "echo mine >/etc/mine && cat /etc/mine"), "mine");
         assert!(!Path::new("/etc/mine").exists());
         assert_eq!(says(&machine, "touch /root/x 2>/dev/null || echo refused"), "refused");
+        let pools = says(&machine, "grep --count /volumes/pool /proc/self/mountinfo || true");
+        assert_eq!(pools, "0", "a site of which another one's machine holds the volumes cannot start again");
 
         let (disk, pid) = (machine.spec().disk.clone(), machine.pid());
         drop(machine);

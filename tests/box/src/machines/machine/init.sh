@@ -14,6 +14,10 @@ hostname "$hostname"
 mount --make-rprivate /
 # Or this machine would hold the network namespaces of those that were there before it.
 umount --recursive --lazy /run/netns
+# Or it would hold the file systems of volumes, its own site's and others': what is mounted still is not mounted a second time.
+while read -r _ _ _ _ place _; do
+    case $place in */volumes/pool) umount --lazy "$place" ;; esac
+done </proc/self/mountinfo
 
 ip link set lo up
 ip address add "$address/32" dev eth0
