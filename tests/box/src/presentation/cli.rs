@@ -15,7 +15,7 @@ use crate::base::process::Identity;
 use crate::base::progress::Progress;
 use crate::machines::machine;
 use crate::presentation::cost::Cost;
-use crate::presentation::daemon::{self, Pace, Settings};
+use crate::presentation::daemon::{self, Pace, Settings, parse_name};
 use crate::presentation::demo::Demo;
 use crate::presentation::measure::Measure;
 
@@ -84,16 +84,6 @@ struct Up {
 }
 
 /// A name becomes part of paths and of a socket's folder.
-fn parse_name(text: &str) -> Result<String, String> {
-    let is_usable =
-        |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
-    if (1..=30).contains(&text.len()) && text.chars().all(is_usable) {
-        Ok(text.to_owned())
-    } else {
-        Err("a name has 1 to 30 lower-case letters, digits and hyphens".to_owned())
-    }
-}
-
 impl Cli {
     /// Does what the command line asks.
     pub async fn run(self) -> Result<(), Box<dyn StdError + Send + Sync>> {

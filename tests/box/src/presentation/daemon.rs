@@ -59,6 +59,17 @@ impl Pace {
     }
 }
 
+/// A name as a command line has it.
+pub fn parse_name(text: &str) -> Result<String, String> {
+    let is_usable =
+        |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';
+    if (1..=30).contains(&text.len()) && text.chars().all(is_usable) {
+        Ok(text.to_owned())
+    } else {
+        Err("a name has 1 to 30 lower-case letters, digits and hyphens".to_owned())
+    }
+}
+
 /// What a named box is started with.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -201,7 +212,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
             return Ok(());
         }
     };
-    write_record(&files, &record(identity, settings.nodes, &control_plane, &site, &files))?;
+    write_record(&files, &record(&settings.name, identity, settings.nodes, &control_plane, &site, &files))?;
     tokio::select! {
         () = stopped => {}
         () = record_violations(&site, &files) => {}
@@ -213,6 +224,7 @@ pub async fn serve(cache: &Cache, settings: &Settings) -> Result<(), Error> {
 }
 
 fn record(
+    name: &str,
     identity: Identity,
     nodes: NodeKind,
     control_plane: &ControlPlane,
@@ -220,6 +232,7 @@ fn record(
     files: &Files,
 ) -> Record {
     Record {
+        name: name.to_owned(),
         identity,
         nodes,
         kubeconfig: control_plane.kubeconfig().to_owned(),

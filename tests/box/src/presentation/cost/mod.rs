@@ -47,7 +47,7 @@ impl Cost {
     /// Runs it; an error means that a database did not become as it was wanted. A goal that is not met is
     /// none.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
-        with_demo_box(cache, NodeKind::Virtual, false, async |_| self.measure(cache).await).await
+        with_demo_box(cache, BOX, NodeKind::Virtual, false, async |_| self.measure(cache).await).await
     }
 
     async fn measure(&self, cache: &Cache) -> Result<(), Failure> {
@@ -70,7 +70,7 @@ impl Cost {
     async fn stages(&self, cache: &Cache, binary: &Path) -> Result<Vec<Stage>, Failure> {
         // EC2 takes no time, so that its buckets and the operator's work are all that takes any; kubelets are
         // as slow as they are.
-        let record = box_up(cache, NodeKind::Virtual, SPEED, Pace::Zero).await?;
+        let record = box_up(cache, BOX, NodeKind::Virtual, SPEED, Pace::Zero).await?;
         let mut bench = Bench::set_up(cache, &record, binary, self.databases).await?;
         let created = show(bench.create().await?);
         let grown = show(bench.grow().await?);

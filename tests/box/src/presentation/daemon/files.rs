@@ -14,6 +14,8 @@ use crate::cluster::control_plane::Component;
 /// What a running box says about itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
+    /// Its name.
+    pub name: String,
     /// Its process.
     pub identity: Identity,
     /// The administrator's kubeconfig.

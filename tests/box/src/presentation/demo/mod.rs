@@ -28,7 +28,7 @@ use clap::Args;
 use crate::account::node_kind::{NodeKind, Wanted};
 use crate::base::cache::Cache;
 use crate::machines::machine;
-use crate::presentation::daemon::{self, Pace, Record};
+use crate::presentation::daemon::{self, Pace, Record, parse_name};
 use crate::writer::Dialect;
 use common::{BOX, Failure, SPEED, write_report};
 use host::Host;
@@ -41,6 +41,10 @@ use steps::Steps;
 /// What `cargo demo` takes.
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// The name of its box; demos of different names run side by side.
+    #[arg(long, default_value = BOX, value_parser = parse_name)]
+    name: String,
+
     /// Leave everything running at the end, and print the lines that point kubectl at it. The database is not
     /// deleted then.
     #[arg(long)]
@@ -70,19 +74,22 @@ impl Demo {
     /// SIGTERM.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = self.nodes.decide(&machine::missing(cache))?;
-        with_demo_box(cache, nodes, self.keep, async |binary| self.show(cache, nodes, &binary).await).await
+        with_demo_box(cache, &self.name, nodes, self.keep, async |binary| {
+            self.show(cache, nodes, &binary).await
+        })
+        .await
     }
 
     /// Runs all steps, once everything that they need is built.
     async fn show(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
-        let record = box_up(cache, nodes, SPEED, Pace::Fast).await?;
+        let record = box_up(cache, &self.name, nodes, SPEED, Pace::Fast).await?;
         let (report, operator) = self.live(cache, &record, binary).await?;
         self.write_report(&report)?;
         if self.keep {
             print!("{}", kept(&record));
         } else {
             operator.stop().await?;
-            println!("{}", daemon::down(cache, BOX).await?);
+            println!("{}", daemon::down(cache, &self.name).await?);
         }
         println!(
             "every step was verified on the API server and in EC2{}",
@@ -145,7 +152,8 @@ fn kept(record: &Record) -> String {
     format!(
         "everything is left running. To look around:\n\n{}\n    kubectl get \
          databases,nodes.freehold.dev,volumes.freehold.dev\n\n\
-         To stop it: cargo box down --name {BOX}\n",
-        record.exports()
+         To stop it: cargo box down --name {}\n",
+        record.exports(),
+        record.name
     )
 }

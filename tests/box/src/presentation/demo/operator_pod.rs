@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 use tokio::process::Command;
 
-use super::common::{BOX, Failure, SPEED};
+use super::common::{Failure, SPEED};
 use super::observer::PLATFORM;
 use super::pod_access::first_process_of;
 use super::world::restarts;
@@ -38,6 +38,8 @@ pub struct OperatorPod {
     kubectl: PathBuf,
     kubeconfig: PathBuf,
     pods: Api<Pod>,
+    /// Of the box that it runs in.
+    box_name: String,
     /// How often its container was started again before it was killed.
     restarts: i32,
 }
@@ -53,7 +55,8 @@ impl OperatorPod {
     ) -> Result<Self, Failure> {
         let helm = Helm::ensure(cache).await?;
         let archive = record.log.with_file_name("operator.tar");
-        let image = images::write_operator_image(&OperatorImage::new(binary, BOX), &archive).await?.name;
+        let image =
+            images::write_operator_image(&OperatorImage::new(binary, &record.name), &archive).await?.name;
         launch(record, class, &archive).await?;
         prepare(client).await?;
         let values = record.log.with_file_name("values.yaml");
@@ -63,6 +66,7 @@ impl OperatorPod {
             kubectl: record.programs.join("kubectl"),
             kubeconfig: record.kubeconfig.clone(),
             pods: Api::namespaced(client.clone(), NAMESPACE),
+            box_name: record.name.clone(),
             restarts: 0,
         };
         let values = values.display().to_string();
@@ -145,7 +149,7 @@ impl OperatorPod {
 
     /// From here on the box's `down` ends it too, whatever becomes of this program.
     async fn remember(&self, cache: &Cache) -> Result<(), Failure> {
-        Ok(daemon::remember_operator(cache, BOX, first_process_of(&self.pod().await?)?)?)
+        Ok(daemon::remember_operator(cache, &self.box_name, first_process_of(&self.pod().await?)?)?)
     }
 
     async fn pod(&self) -> Result<Pod, Failure> {
@@ -178,7 +182,7 @@ async fn launch(record: &Record, class: &NodeClass, archive: &Path) -> Result<()
         instance_type: "m7i.large",
         subnet: &subnet.id,
         security_group: None,
-        user_data: &platform::user_data(BOX, &[archive.to_owned()]),
+        user_data: &platform::user_data(&record.name, &[archive.to_owned()]),
     };
     cloud::launch(&cloud::client_of(PLATFORM, &record.endpoint, &record.region), machine).await?;
     Ok(())
@@ -207,7 +211,7 @@ fn values_for(record: &Record, image: &str) -> Result<serde_json::Value, Failure
         "image": {"repository": repository, "tag": tag, "pullPolicy": "Never"},
         "aws": {"endpoint": format!("http://{gateway}:{port}"), "region": record.region},
         "envFrom": [{"secretRef": {"name": "aws"}}],
-        "nodeSelector": {platform::LABEL: BOX},
+        "nodeSelector": {platform::LABEL: record.name},
         "extraArgs": [format!("--time-scale={SPEED}")],
     }))
 }

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 
-use super::common::{BOX, Failure};
+use super::common::Failure;
 use crate::account::policy::OPERATOR;
 use crate::base::cache::Cache;
 use crate::base::process::{Identity, tail};
@@ -49,7 +49,7 @@ impl OperatorProcess {
         let child = Command::new(binary)
             .args(["run", "--listen", &address, "--time-scale", &speed.to_string()])
             // The one that follows a killed one leads at once: it has its name.
-            .args(["--leader-elect-identity", BOX])
+            .args(["--leader-elect-identity", &record.name])
             .env("KUBECONFIG", &record.operator_kubeconfig)
             .env("AWS_ENDPOINT_URL_EC2", &record.endpoint)
             .env("AWS_ACCESS_KEY_ID", OPERATOR)
@@ -66,7 +66,7 @@ impl OperatorProcess {
             .spawn()?;
         // None: it has ended already, which the wait below reports with its log.
         if let Some(identity) = child.id().and_then(Identity::of) {
-            daemon::remember_operator(cache, BOX, identity)?;
+            daemon::remember_operator(cache, &record.name, identity)?;
         }
         let mut operator = Self { child, log, address };
         operator.await_ready().await?;

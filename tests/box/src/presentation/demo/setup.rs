@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::common::{BOX, Failure};
+use super::common::Failure;
 use super::operator_process;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::{Cache, make_private_folder};
@@ -19,11 +19,12 @@ use crate::presentation::daemon::{self, Pace, Record, Settings};
 /// the box goes down when it fails, unless it is to be kept, or is stopped by Ctrl-C or SIGTERM.
 pub async fn with_demo_box(
     cache: &Cache,
+    name: &str,
     nodes: NodeKind,
     keep: bool,
     work: impl AsyncFnOnce(PathBuf) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let _lock = lock_demo(cache)?;
+    let _lock = lock_demo(cache, name)?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let stopped = async {
@@ -35,7 +36,7 @@ pub async fn with_demo_box(
     tokio::pin!(stopped);
 
     let binary = tokio::select! {
-        binary = prepare(cache, nodes) => binary?,
+        binary = prepare(cache, name, nodes) => binary?,
         how = &mut stopped => return Err(how.into()),
     };
     let (outcome, leave) = tokio::select! {
@@ -44,22 +45,28 @@ pub async fn with_demo_box(
     };
     if outcome.is_err() && leave {
         eprintln!(
-            "the box is left running for inspection; `cargo box down --name {BOX}` stops it and its \
+            "the box is left running for inspection; `cargo box down --name {name}` stops it and its \
             operator"
         );
     } else if outcome.is_err() {
-        match daemon::down(cache, BOX).await {
+        match daemon::down(cache, name).await {
             Ok(done) => eprintln!("{done}"),
-            Err(error) => eprintln!("{}; to try again: `cargo box down --name {BOX}`", chain(&error)),
+            Err(error) => eprintln!("{}; to try again: `cargo box down --name {name}`", chain(&error)),
         }
     }
     outcome
 }
 
 /// Starts the box, with time passing at this speed.
-pub async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> Result<Record, Failure> {
+pub async fn box_up(
+    cache: &Cache,
+    name: &str,
+    nodes: NodeKind,
+    speed: f64,
+    pace: Pace,
+) -> Result<Record, Failure> {
     let progress = Progress::on_stderr();
-    let settings = Settings { name: BOX.to_owned(), speed, pace, state: None, nodes };
+    let settings = Settings { name: name.to_owned(), speed, pace, state: None, nodes };
     let record = daemon::up(cache, &settings, &progress).await?;
     progress.clear();
     println!("box: a real Kubernetes control plane and a simulated EC2 are up ({})", record.endpoint);
@@ -72,9 +79,9 @@ pub async fn box_up(cache: &Cache, nodes: NodeKind, speed: f64, pace: Pace) -> R
 
 /// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock
 /// file holds the process id of the demo, for the error message of the next one.
-fn lock_demo(cache: &Cache) -> Result<File, Failure> {
+fn lock_demo(cache: &Cache, name: &str) -> Result<File, Failure> {
     let folder = cache.boxes();
-    let path = folder.join("demo.lock");
+    let path = folder.join(format!("{name}.lock"));
     let failed = |error: io::Error| format!("failed to use {}: {error}", path.display());
     make_private_folder(&folder).map_err(failed)?;
     let mut lock =
@@ -84,7 +91,7 @@ fn lock_demo(cache: &Cache) -> Result<File, Failure> {
         Err(TryLockError::WouldBlock) => {
             let id = io::read_to_string(lock).map_err(failed)?;
             return Err(format!(
-                "another demo is running: wait for its end, or stop it with Ctrl-C or `kill \
+                "a demo of this name is running: wait for its end, or stop it with Ctrl-C or `kill \
                 {}`",
                 id.trim()
             )
@@ -97,15 +104,15 @@ fn lock_demo(cache: &Cache) -> Result<File, Failure> {
 }
 
 /// Builds what is missing and stops what an earlier demo left running; returns the operator's binary.
-async fn prepare(cache: &Cache, nodes: NodeKind) -> Result<PathBuf, Failure> {
+async fn prepare(cache: &Cache, name: &str, nodes: NodeKind) -> Result<PathBuf, Failure> {
     nodes.prepare(cache, &Progress::on_stderr()).await?;
     let binary = operator_process::binary()?;
-    if daemon::is_of_a_demo(cache, BOX) {
-        println!("stopped an earlier demo that was left running: {}", daemon::down(cache, BOX).await?);
-    } else if daemon::running(cache, BOX).is_some() {
+    if daemon::is_of_a_demo(cache, name) {
+        println!("stopped an earlier demo that was left running: {}", daemon::down(cache, name).await?);
+    } else if daemon::running(cache, name).is_some() {
         return Err(format!(
-            "a box `{BOX}` is running that was not started by a demo: `cargo box down --name \
-            {BOX}` stops it"
+            "a box `{name}` is running that was not started by a demo: `cargo box down --name \
+            {name}` stops it"
         )
         .into());
     }
@@ -117,18 +124,19 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
+    use crate::presentation::demo::common::BOX;
 
     #[test]
     fn a_second_demo_is_refused_while_the_first_one_runs() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path());
-        let first = lock_demo(&cache).unwrap();
-        let refused = lock_demo(&cache).unwrap_err().to_string();
+        let first = lock_demo(&cache, BOX).unwrap();
+        let refused = lock_demo(&cache, BOX).unwrap_err().to_string();
         assert!(refused.contains(&format!("kill {}`", std::process::id())), "{refused}");
         drop(first);
         // A process that another test starts at this moment has the lock too, until it becomes its program.
         let started = Instant::now();
-        while let Err(error) = lock_demo(&cache) {
+        while let Err(error) = lock_demo(&cache, BOX) {
             assert!(started.elapsed() < Duration::from_secs(10), "{error}");
         }
     }

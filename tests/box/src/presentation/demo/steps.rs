@@ -10,7 +10,7 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use super::common::{BOX, Failure};
+use super::common::Failure;
 use super::example::{DATABASE, database};
 use super::milestones::{self, Milestone};
 use super::observer::{Calls, NAMESPACE, Observer};
@@ -334,7 +334,7 @@ impl Steps<'_> {
     }
 
     fn no_violation(&self) -> Result<(), Failure> {
-        match daemon::violations(self.cache, BOX).as_slice() {
+        match daemon::violations(self.cache, &self.record.name).as_slice() {
             [] => Ok(()),
             violations => Err(format!(
                 "a volume was detached while a machine had it mounted, which loses data in EC2: \

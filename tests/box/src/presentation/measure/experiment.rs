@@ -20,7 +20,7 @@ use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
 use crate::presentation::daemon::{self, Record};
 use crate::presentation::demo::cluster_objects;
-use crate::presentation::demo::common::{BOX, Failure};
+use crate::presentation::demo::common::Failure;
 use crate::presentation::demo::example::{self, DATABASE};
 use crate::presentation::demo::observer::{NAMESPACE, Observer};
 use crate::presentation::demo::operator_process::OperatorProcess;
@@ -144,7 +144,7 @@ impl<'a> Experiment<'a> {
     pub async fn tear_down(mut self) -> Result<(), Failure> {
         self.stop_operator().await?;
         drop(self.writer);
-        match daemon::violations(self.cache, BOX).as_slice() {
+        match daemon::violations(self.cache, &self.record.name).as_slice() {
             [] => Ok(()),
             violations => Err(format!(
                 "a volume was detached while a machine had it mounted, which loses data in EC2: \

@@ -56,7 +56,8 @@ impl Measure {
     /// Runs it, on real machines; an error means that a row was lost or a database did not come back.
     pub async fn run(self, cache: &Cache) -> Result<(), Failure> {
         let nodes = Wanted::Real.decide(&machine::missing(cache))?;
-        with_demo_box(cache, nodes, false, async |binary| self.measure(cache, nodes, &binary).await).await
+        with_demo_box(cache, BOX, nodes, false, async |binary| self.measure(cache, nodes, &binary).await)
+            .await
     }
 
     async fn measure(&self, cache: &Cache, nodes: NodeKind, binary: &Path) -> Result<(), Failure> {
@@ -82,7 +83,7 @@ impl Measure {
         pace: Pace,
     ) -> Result<PaceResults, Failure> {
         let load = host::load();
-        let record = box_up(cache, nodes, SPEED, pace).await?;
+        let record = box_up(cache, BOX, nodes, SPEED, pace).await?;
         let mut experiment = Experiment::set_up(cache, &record, binary, self.engine, self.rows).await?;
         let mut pace_results = PaceResults { pace, load, series: Vec::new() };
         for variant in
