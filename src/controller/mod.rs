@@ -29,5 +29,6 @@ pub(crate) mod tests {
     pub mod answers;
     pub mod facts;
     pub mod golden;
+    pub mod plan_line;
     pub mod rest;
 }

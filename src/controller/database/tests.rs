@@ -42,6 +42,7 @@ use crate::api::database::{Applied, AppliedStatefulSet};
 use crate::api::keys::{DATABASE_NODE_LABEL, FINALIZER};
 use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
+use crate::controller::tests::plan_line::PlanLine;
 use crate::engine;
 use crate::settings::{Network, Timing};
 
@@ -296,14 +297,8 @@ fn secret_with(password: &[u8]) -> Secret {
 
 /// A plan in one line: its actions, then what it waits for.
 fn line(plan: &Plan) -> String {
-    let actions: Vec<String> = plan.actions.iter().map(word).collect();
-    let waiting = plan.waiting.as_ref().map_or_else(
-        || "as wanted".to_owned(),
-        |waiting| {
-            format!("{}{}", if waiting.is_stalled() { "stalled " } else { "" }, waiting.reason().as_str())
-        },
-    );
-    format!("[{}] {waiting}", actions.join(", "))
+    let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.is_stalled()));
+    PlanLine::of(plan.actions.iter().map(word).collect(), waiting).text()
 }
 
 fn word(action: &Action) -> String {

@@ -9,6 +9,7 @@ mod growth;
 mod in_place;
 mod leaving;
 mod life;
+mod line;
 mod messages;
 mod modification_limits;
 mod random;
@@ -27,6 +28,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use serde_json::json;
 
+use self::line::line;
 use super::build;
 use super::observe::around::Around;
 use super::observe::{ById, Observed};
@@ -285,79 +287,12 @@ fn answered(call: Call, code: &str, until: Option<Timestamp>) -> CallBlocked {
     CallBlocked::Refused { call, error, until }
 }
 
-/// A plan as the tables compare it: everything but the words.
-#[derive(Clone, Debug, PartialEq)]
-struct Row {
-    stage: Stage,
-    actions: Vec<Action>,
-    waiting: Option<Reason>,
-    stalled: bool,
-    pending: bool,
-    again: Option<Duration>,
-    look_up: Option<VolumeId>,
-}
-
-impl Row {
-    fn of(plan: Plan) -> Self {
-        Self {
-            stage: plan.stage,
-            actions: plan.actions,
-            stalled: plan.waiting.as_ref().is_some_and(VolumeWait::is_stalled),
-            waiting: plan.waiting.as_ref().map(VolumeWait::reason),
-            pending: plan.interest != VolumeInterest::Settled,
-            again: plan.requeue,
-            look_up: plan.look_up,
-        }
-    }
-
-    fn pending(self) -> Self {
-        Self { pending: true, ..self }
-    }
-
-    /// Only once EC2 was asked for the volume by its id.
-    fn looks_up(self, volume: &str) -> Self {
-        Self { look_up: Some(id(volume)), ..self }
-    }
-
-    fn again(self, seconds: u64) -> Self {
-        Self { again: Some(Duration::from_secs(seconds)), ..self }
-    }
-}
-
-fn done() -> Row {
-    Row {
-        stage: Stage::AsWanted,
-        actions: Vec::new(),
-        waiting: None,
-        stalled: false,
-        pending: false,
-        again: None,
-        look_up: None,
-    }
-}
-
-fn waits(stage: Stage, reason: Reason) -> Row {
-    Row { stage, waiting: Some(reason), ..done() }
-}
-
-fn stalls(stage: Stage, reason: Reason) -> Row {
-    Row { stalled: true, ..waits(stage, reason) }
-}
-
-fn acts(stage: Stage, actions: Vec<Action>, reason: Reason) -> Row {
-    Row { actions, ..waits(stage, reason) }
-}
-
-fn creates(attempt: i32, when: Timestamp) -> Row {
-    acts(Stage::Nothing, vec![Action::Create(Box::new(launch(attempt, when)))], Reason::Creating).pending()
-}
-
 fn message(plan: &Plan) -> String {
     plan.waiting.as_ref().map_or_else(String::new, VolumeWait::message)
 }
 
-/// A row: its name, the world, the moment, and the plan.
-type Case = (&'static str, Observed, Timestamp, Row);
+/// A row: its name, the world, the moment, and the plan as `line` writes it.
+type Case = (&'static str, Observed, Timestamp, &'static str);
 
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
@@ -375,6 +310,6 @@ fn hold(rows: Vec<Case>) {
             (VolumeInterest::Settled, _) => true,
         };
         assert!(looked_up, "{name}: {:?} is looked up for {:?}", plan.interest, plan.waiting);
-        pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
+        pretty_assertions::assert_eq!(line(&observed, now, &plan), expected, "{name}");
     }
 }

@@ -145,14 +145,6 @@ pub(super) fn kept(change: impl FnOnce(&mut Observed)) -> Observed {
     })
 }
 
-fn takes() -> Row {
-    acts(Stage::Nothing, vec![Action::Adopt(id("vol-9"), tags())], Reason::Adopting).pending()
-}
-
-fn refuses() -> Row {
-    stalls(Stage::Nothing, Reason::AdoptionRefused).again(60)
-}
-
 #[test]
 fn an_ebs_volume_is_adopted_by_its_id_and_a_tag_with_its_own_persistent_volume_and_claim() {
     let allowed = vec![
@@ -186,12 +178,13 @@ fn an_ebs_volume_is_adopted_by_its_id_and_a_tag_with_its_own_persistent_volume_a
             }),
         ),
     ];
-    hold(allowed.into_iter().map(|(name, observed)| (name, observed, now(), takes())).collect());
+    let expected = "Nothing: [adopt vol-9] Adopting, pending";
+    hold(allowed.into_iter().map(|(name, observed)| (name, observed, now(), expected)).collect());
     hold(vec![(
         "EC2 is read by the id first",
         asked(|it| it.by_id = ById::NotRead),
         now(),
-        waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9"),
+        "Nothing: [] Adopting, reads vol-9, again in 5 s",
     )]);
 }
 
@@ -273,7 +266,8 @@ fn nothing_else_is_adopted_and_only_a_person_helps() {
             }),
         ),
     ];
-    hold(refused.into_iter().map(|(name, observed)| (name, observed, now(), refuses())).collect());
+    let expected = "Nothing: [] stalled AdoptionRefused, again in 60 s";
+    hold(refused.into_iter().map(|(name, observed)| (name, observed, now(), expected)).collect());
 }
 
 #[test]
@@ -287,32 +281,27 @@ fn a_tenant_learns_nothing_of_an_ebs_volume_without_the_tag() {
 
 #[test]
 fn what_was_announced_is_tagged_until_a_list_shows_it_and_what_is_gone_is_lost_and_never_replaced() {
-    let tags_it = || {
-        let actions = vec![Action::Retag(id("vol-9"), tags())];
-        acts(Stage::Nothing, actions, Reason::Adopting).pending().again(5)
-    };
     let read = |volume: EbsVolume| announced(move |it| shows(it, volume));
     let issued = |seconds: i64| IssuedRequest { at: at(seconds), call_blocked: None };
-    let lost = || stalls(Stage::Nothing, Reason::VolumeLost).pending();
     hold(vec![
         (
             "it is read by its id, since no list shows it",
             announced(|_| {}),
             now(),
-            waits(Stage::Nothing, Reason::VolumeLost).pending().again(5).looks_up("vol-9"),
+            "Nothing: [] VolumeLost, pending, reads vol-9, again in 5 s",
         ),
-        ("the same call again", read(found()), now(), tags_it()),
+        ("the same call again", read(found()), now(), "Nothing: [tag vol-9] Adopting, pending, again in 5 s"),
         (
             "it was requested a moment ago",
             with(read(found()), |it| it.issued = BTreeMap::from([(Call::CreateTags, issued(9))])),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).pending().again(5),
+            "Nothing: [] Adopting, pending, again in 5 s",
         ),
         (
             "EC2 shows the tags, and its lists do not yet",
             read(tagged()),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).pending().again(5),
+            "Nothing: [] Adopting, pending, again in 5 s",
         ),
         (
             "another Volume has it by now",
@@ -322,19 +311,19 @@ fn what_was_announced_is_tagged_until_a_list_shows_it_and_what_is_gone_is_lost_a
                 shows(it, volume);
             }),
             now(),
-            waits(Stage::Nothing, Reason::VolumeLost).pending().again(60),
+            "Nothing: [] VolumeLost, pending, again in 60 s",
         ),
         (
             "EC2 does not show it",
             announced(|it| it.by_id = ById::NotShown),
             now(),
-            waits(Stage::Nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
         (
             "that is proven",
             announced(|it| (it.by_id, it.volumes.empty) = (ById::NotShown, Some(run(1, 1201)))),
             at(1202),
-            Row { pending: false, ..lost() },
+            "Nothing: [] stalled VolumeLost",
         ),
         (
             "proven once, and the rate limit does not allow the read",
@@ -343,13 +332,13 @@ fn what_was_announced_is_tagged_until_a_list_shows_it_and_what_is_gone_is_lost_a
                 says(it, ConditionType::Stalled, true, Reason::VolumeLost, at(1));
             }),
             now(),
-            lost().again(5).looks_up("vol-9"),
+            "Nothing: [] stalled VolumeLost, pending, reads vol-9, again in 5 s",
         ),
         (
             "EC2 shows it being deleted",
             listed(|it| it.volumes.volumes[0].state = VolumeState::Deleting),
             now(),
-            waits(Stage::Nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
     ]);
 }

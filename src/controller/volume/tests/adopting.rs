@@ -68,25 +68,6 @@ fn announced(is_moved: bool, change: impl FnOnce(&mut Observed)) -> Observed {
     })
 }
 
-fn tags() -> BTreeMap<String, String> {
-    [
-        ("freehold.dev/cluster-id", "cluster"),
-        ("freehold.dev/volume-uid", "volume-uid"),
-        ("freehold.dev/database", "team-a/orders"),
-        ("Name", "orders-k3f9q"),
-    ]
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .into()
-}
-
-fn takes() -> Row {
-    acts(Stage::Nothing, vec![Action::Adopt(id("vol-9"), tags())], Reason::Adopting).pending()
-}
-
-fn refuses() -> Row {
-    stalls(Stage::Nothing, Reason::AdoptionRefused).again(60)
-}
-
 #[test]
 fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_made_instead() {
     let annotated = |key: &'static str, value: &'static str| {
@@ -95,19 +76,29 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
         })
     };
     hold(vec![
-        ("all is as it should be", asked(|_| {}), now(), takes()),
-        ("there is no record", asked(|it| it.record = None), now(), refuses()),
+        (
+            "all is as it should be",
+            asked(|_| {}),
+            now(),
+            "Nothing: [adopt vol-9 {Name: orders-k3f9q}] Adopting, pending",
+        ),
+        (
+            "there is no record",
+            asked(|it| it.record = None),
+            now(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
+        ),
         (
             "the record is another namespace's",
             annotated("freehold.dev/database", "team-b/orders"),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "another Database holds it",
             annotated("freehold.dev/adopted-by", "orders/another"),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "no Database holds it",
@@ -115,7 +106,7 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
                 it.record.as_mut().unwrap().annotations_mut().remove("freehold.dev/adopted-by");
             }),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "a PersistentVolume that was never kept",
@@ -123,40 +114,45 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
                 it.record.as_mut().unwrap().labels_mut().remove("freehold.dev/retained");
             }),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "another file system",
             asked(|it| it.volume.spec.file_system = crate::api::database::FileSystem::Ext4),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "another zone than EC2 shows",
             asked(|it| it.former.volumes[0].zone = "us-east-1a".into()),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
-        ("less than it has", asked(|it| it.former.volumes[0].size = 101), now(), refuses()),
+        (
+            "less than it has",
+            asked(|it| it.former.volumes[0].size = 101),
+            now(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
+        ),
         (
             "EC2's tag names another namespace",
             asked(|it| {
                 it.former.volumes[0].tags.insert("freehold.dev/database".into(), "team-b/orders".into());
             }),
             now(),
-            refuses(),
+            "Nothing: [] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "EC2 does not show it with its record's tags",
             asked(|it| it.former.volumes.clear()),
             now(),
-            waits(Stage::Nothing, Reason::AdoptionRefused).again(5),
+            "Nothing: [] AdoptionRefused, again in 5 s",
         ),
         (
             "a machine still has it",
             asked(|it| it.former.volumes[0].state = VolumeState::InUse),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).pending().again(5),
+            "Nothing: [] Adopting, pending, again in 5 s",
         ),
         (
             "the status was lost: what carries our tags is recorded",
@@ -165,7 +161,7 @@ fn a_kept_volume_is_taken_only_when_record_and_ec2_agree_and_no_empty_one_is_mad
                 it.volumes.volumes = vec![ebs("vol-9", 1, VolumeState::Available)];
             }),
             now(),
-            acts(Stage::Nothing, vec![Action::RecordVolume(id("vol-9"))], Reason::Creating),
+            "Nothing: [record vol-9] Creating",
         ),
     ]);
 }
@@ -181,17 +177,6 @@ fn an_adoption_that_was_announced_is_finished_calmly() {
             )]);
         }
     };
-    let tags_it =
-        || acts(Stage::Nothing, vec![Action::Retag(id("vol-9"), tags())], Reason::Adopting).pending();
-    let own = || {
-        build::persistent_volume(
-            &announced(true, |_| {}).volume,
-            &id("vol-9"),
-            &Size("100Gi".into()),
-            "freehold",
-            None,
-        )
-    };
     let bound = |change: fn(&mut Observed)| {
         announced(true, |it| {
             it.persistent_volume = Some(build::persistent_volume(
@@ -206,48 +191,46 @@ fn an_adoption_that_was_announced_is_finished_calmly() {
         })
     };
     hold(vec![
-        ("EC2 shows the former tags: the same call again", announced(false, |_| {}), now(), tags_it()),
         (
-            "it was asked a moment ago",
-            announced(false, issued(None)),
+            "EC2 shows the former tags: the same call again",
+            announced(false, |_| {}),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).pending(),
+            "Nothing: [tag vol-9 {Name: orders-k3f9q}] Adopting, pending",
         ),
+        ("it was asked a moment ago", announced(false, issued(None)), now(), "Nothing: [] Adopting, pending"),
         (
             "forbidden: its pause",
             announced(false, issued(Some(309))),
             now(),
-            waits(Stage::Nothing, Reason::Forbidden).pending().again(299),
+            "Nothing: [] Forbidden, pending, again in 299 s",
         ),
         (
             "shown nowhere: it is never replaced by an empty one",
             announced(false, |it| it.former.volumes.clear()),
             now(),
-            waits(Stage::Nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
         (
             "ours: its own record is made",
             announced(true, |_| {}),
             now(),
-            acts(
-                Stage::Created,
-                vec![Action::CreatePersistentVolume(Box::new(own()))],
-                Reason::AwaitingBinding,
-            ),
+            "Created: [create PersistentVolume freehold-volume-uid \
+                {metadata.labels.freehold.dev/database-uid: database-uid, spec.csi.volumeHandle: vol-9}] \
+                AwaitingBinding",
         ),
         (
             "bound: the former record goes",
             bound(|_| {}),
             now(),
-            acts(Stage::Bound, vec![Action::DeletePersistentVolume(Box::new(kept()))], Reason::Adopting)
-                .again(5),
+            "Bound: [delete PersistentVolume freehold-5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99] Adopting, \
+                again in 5 s",
         ),
-        ("it is gone", bound(|it| it.record = None), now(), done()),
+        ("it is gone", bound(|it| it.record = None), now(), "[] as wanted"),
         (
             "it is going",
             bound(|it| it.record.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)))),
             now(),
-            done(),
+            "[] as wanted",
         ),
     ]);
 }
@@ -255,26 +238,20 @@ fn an_adoption_that_was_announced_is_finished_calmly() {
 #[test]
 fn a_deletion_gives_back_what_was_not_taken_and_finishes_what_was_announced() {
     let leaves = |policy: DeletionPolicy, observed: Observed| deleting(policy, observed);
-    let gives_back = || {
-        acts(
-            Stage::Nothing,
-            vec![Action::ReleaseRecord(Box::new(kept())), Action::RemoveFinalizer],
-            Reason::Deleting,
-        )
-    };
     for policy in [DeletionPolicy::Retain, DeletionPolicy::Snapshot, DeletionPolicy::Delete] {
         hold(vec![
             (
                 "never announced: the record is released, whatever the policy",
                 leaves(policy, asked(|_| {})),
                 now(),
-                gives_back(),
+                "Nothing: [release PersistentVolume freehold-5a1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a99, \
+                    remove finalizer] Deleting",
             ),
             (
                 "announced: it becomes ours first",
                 leaves(policy, announced(false, |_| {})),
                 now(),
-                acts(Stage::Nothing, vec![Action::Retag(id("vol-9"), tags())], Reason::Adopting).pending(),
+                "Nothing: [tag vol-9 {Name: orders-k3f9q}] Adopting, pending",
             ),
         ]);
     }

@@ -1,8 +1,7 @@
 //! The EBS volume is there: its PersistentVolume, then its claim, and foreign objects of their names.
 
-use super::growth::{modifies, wanted};
+use super::growth::wanted;
 use super::*;
-use crate::controller::volume::adopted::Change;
 
 fn available() -> Observed {
     created(VolumeState::Available)
@@ -32,14 +31,6 @@ fn lost() -> Observed {
     })
 }
 
-/// The record of vol-1, for that claim.
-fn of_claim() -> PersistentVolume {
-    let mut of_claim = record();
-    let claimed_by = of_claim.spec.as_mut().unwrap().claim_ref.as_mut().unwrap();
-    claimed_by.uid = Some("claim-uid".into());
-    of_claim
-}
-
 /// The record of vol-1, after another client has written the policy Delete.
 pub(super) fn ending() -> PersistentVolume {
     let mut ending = record();
@@ -47,17 +38,9 @@ pub(super) fn ending() -> PersistentVolume {
     ending
 }
 
-/// Gives it Retain back.
-pub(super) fn retains() -> Action {
-    Action::RecordAdopted(Box::new(Change { from: ending(), to: record() }))
-}
-
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
-    let made = Stage::Created;
-    let claim_to_make =
-        || Action::CreateClaim(Box::new(build::claim(&volume(None), &Size("100Gi".into()), "freehold")));
     let mut reopened = record();
     used(&mut reopened);
     hold(vec![
@@ -65,37 +48,37 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
             "the record first",
             available(),
             now(),
-            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+            "Created: [create PersistentVolume freehold-volume-uid] AwaitingBinding",
         ),
         (
             "a state of a later day is one that is there",
             created(VolumeState::Unknown),
             now(),
-            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+            "Created: [create PersistentVolume freehold-volume-uid] AwaitingBinding",
         ),
         (
             "no class to make it by",
             with(available(), |it| it.class = None),
             now(),
-            stalls(made, Reason::NodeClassNotFound).again(60),
+            "Created: [] stalled NodeClassNotFound, again in 60 s",
         ),
         (
             "then the claim",
             with_record(|_| {}),
             now(),
-            acts(made, vec![claim_to_make()], Reason::AwaitingBinding),
+            "Created: [create claim orders-k3f9q] AwaitingBinding",
         ),
         (
             "no class to make the claim by",
             with(with_record(|_| {}), |it| it.class = None),
             now(),
-            stalls(made, Reason::NodeClassNotFound).again(60),
+            "Created: [] stalled NodeClassNotFound, again in 60 s",
         ),
         (
             "a record that was claimed before waits for the claim",
             with_record(used),
             now(),
-            acts(made, vec![claim_to_make()], Reason::AwaitingBinding),
+            "Created: [create claim orders-k3f9q] AwaitingBinding",
         ),
         (
             "and is opened again once the claim is there",
@@ -104,13 +87,14 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
                 used(it.persistent_volume.as_mut().unwrap());
             }),
             now(),
-            acts(made, vec![Action::ReopenPersistentVolume(Box::new(reopened))], Reason::AwaitingBinding),
+            "Created: [reopen PersistentVolume freehold-volume-uid] AwaitingBinding",
         ),
         (
             "one that is gone is made again for the claim that has lost it",
             with(lost(), |it| it.persistent_volume = None),
             now(),
-            acts(made, vec![Action::CreatePersistentVolume(Box::new(of_claim()))], Reason::AwaitingBinding),
+            "Created: [create PersistentVolume freehold-volume-uid {spec.claimRef.uid: claim-uid}] \
+                AwaitingBinding",
         ),
         (
             "but not for a claim that goes, too",
@@ -119,17 +103,14 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
                 it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
             }),
             now(),
-            acts(made, vec![Action::CreatePersistentVolume(Box::new(record()))], Reason::AwaitingBinding),
+            "Created: [create PersistentVolume freehold-volume-uid] AwaitingBinding",
         ),
         (
             "made again without the UID of the claim that has lost the former one",
             lost(),
             now(),
-            acts(
-                made,
-                vec![Action::RecordAdopted(Box::new(Change { from: record(), to: of_claim() }))],
-                Reason::AwaitingBinding,
-            ),
+            "Created: [change PersistentVolume freehold-volume-uid {spec.claimRef.uid: claim-uid}] \
+                AwaitingBinding",
         ),
         (
             "not bound yet",
@@ -137,15 +118,15 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
                 it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into());
             }),
             now(),
-            waits(made, Reason::AwaitingBinding),
+            "Created: [] AwaitingBinding",
         ),
+        ("a claim that another client deleted", with(settled(), going), now(), "Bound: [] AwaitingBinding"),
         (
-            "a claim that another client deleted",
-            with(settled(), going),
-            now(),
-            waits(Stage::Bound, Reason::AwaitingBinding),
+            "and the volume grows meanwhile",
+            wanted(going),
+            at(3),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
-        ("and the volume grows meanwhile", wanted(going), at(3), modifies(3, 200, 6000)),
         (
             "nor is it bound any more",
             with(settled(), |it| {
@@ -153,48 +134,52 @@ fn the_persistent_volume_is_made_first_then_the_claim_then_they_bind() {
                 it.claim.as_mut().unwrap().status.as_mut().unwrap().phase = Some("Pending".into());
             }),
             now(),
-            waits(made, Reason::AwaitingBinding),
+            "Created: [] AwaitingBinding",
         ),
         (
             "another client has written the policy Delete",
             with(settled(), |it| it.persistent_volume = Some(ending())),
             now(),
-            acts(Stage::AsWanted, vec![retains()], Reason::AwaitingBinding).again(5),
+            "[change PersistentVolume freehold-volume-uid {spec.persistentVolumeReclaimPolicy: Retain}] \
+                AwaitingBinding, again in 5 s",
         ),
         (
             "and that comes before the claim that is to be made",
             with_record(|it| *it = ending()),
             now(),
-            acts(made, vec![retains(), claim_to_make()], Reason::AwaitingBinding).again(5),
+            "Created: [change PersistentVolume freehold-volume-uid {spec.persistentVolumeReclaimPolicy: \
+                Retain}, create claim orders-k3f9q] AwaitingBinding, again in 5 s",
         ),
-        ("settled", settled(), now(), done()),
+        ("settled", settled(), now(), "[] as wanted"),
         (
             "settled, and the NodeClass is gone: what is bound needs none",
             with(settled(), |it| it.class = None),
             now(),
-            done(),
+            "[] as wanted",
         ),
     ]);
 }
 
 #[test]
 fn what_has_our_names_and_is_not_ours_is_left_alone() {
-    let made = Stage::Created;
-    let conflict = || stalls(made, Reason::NameConflict);
-    let not_watched = || conflict().again(60);
     let rows = vec![
-        ("another's PersistentVolume", with_record(|it| it.metadata.labels = None), now(), not_watched()),
+        (
+            "another's PersistentVolume",
+            with_record(|it| it.metadata.labels = None),
+            now(),
+            "Created: [] stalled NameConflict, again in 60 s",
+        ),
         (
             "a PersistentVolume of ours that names another EBS volume",
             with_record(|it| it.spec.as_mut().unwrap().csi.as_mut().unwrap().volume_handle = "vol-9".into()),
             now(),
-            conflict(),
+            "Created: [] stalled NameConflict",
         ),
         (
             "another's claim",
             with(settled(), |it| it.claim.as_mut().unwrap().metadata.owner_references = None),
             now(),
-            not_watched(),
+            "Created: [] stalled NameConflict, again in 60 s",
         ),
         (
             "the claim of another Volume of the name",
@@ -203,7 +188,7 @@ fn what_has_our_names_and_is_not_ours_is_left_alone() {
                     "other".into();
             }),
             now(),
-            not_watched(),
+            "Created: [] stalled NameConflict, again in 60 s",
         ),
     ];
     for (name, observed, now, _) in &rows {

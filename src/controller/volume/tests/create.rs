@@ -10,57 +10,51 @@ fn quota_closed(observed: &mut Observed) {
     observed.offerings.quotas = reached(at(70));
 }
 
-fn records(name: &str) -> Row {
-    acts(Stage::Nothing, vec![Action::RecordVolume(id(name))], Reason::Creating)
-}
-
 #[test]
 fn a_new_volume_gets_its_finalizer_then_waits_for_a_sweep_then_is_made() {
-    let nothing = Stage::Nothing;
     hold(vec![
         (
             "the finalizer comes before anything that costs money",
             with(world(), |it| it.volume.metadata.finalizers = None),
             now(),
-            acts(nothing, vec![Action::AddFinalizer], Reason::Progressing),
+            "Nothing: [add finalizer] Progressing",
         ),
         (
             "nothing is decided before EC2 was seen",
             with(world(), |it| it.volumes.swept_at = None),
             now(),
-            waits(nothing, Reason::AwaitingInventory),
+            "Nothing: [] AwaitingInventory",
         ),
-        ("it is made", world(), now(), creates(1, now())),
+        ("it is made", world(), now(), "Nothing: [create attempt 1] Creating, pending"),
         (
             "no NodeClass",
             with(world(), |it| it.class = None),
             now(),
-            stalls(nothing, Reason::NodeClassNotFound).again(60),
+            "Nothing: [] stalled NodeClassNotFound, again in 60 s",
         ),
         (
             "a closed quota gate",
             with(world(), quota_closed),
             now(),
-            waits(nothing, Reason::QuotaExceeded).again(60),
+            "Nothing: [] QuotaExceeded, again in 60 s",
         ),
         (
             "a size that is none",
             with(world(), |it| it.volume.spec.size = Size("1.5Gi".into())),
             now(),
-            stalls(nothing, Reason::InvalidSpec),
+            "Nothing: [] stalled InvalidSpec",
         ),
     ]);
 }
 
 #[test]
 fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() {
-    let nothing = Stage::Nothing;
     hold(vec![
         (
             "what carries this UID is recorded",
             with(world(), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
             now(),
-            records("vol-1"),
+            "Nothing: [record vol-1] Creating",
         ),
         (
             "of several a person picks",
@@ -69,13 +63,13 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
                     vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
             }),
             now(),
-            stalls(nothing, Reason::InDoubt),
+            "Nothing: [] stalled InDoubt",
         ),
         (
             "a PersistentVolume of ours names it",
             with(world(), |it| it.persistent_volume = Some(record())),
             now(),
-            records("vol-1"),
+            "Nothing: [record vol-1] Creating",
         ),
         (
             "and what it names is looked for",
@@ -84,7 +78,7 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
                 it.persistent_volume = Some(record());
             }),
             now(),
-            waits(nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
         (
             "and lost for good on proof, not replaced",
@@ -95,7 +89,7 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
                 it.by_id = ById::NotShown;
             }),
             at(1202),
-            stalls(nothing, Reason::VolumeLost),
+            "Nothing: [] stalled VolumeLost",
         ),
     ]);
     let several = with(world(), |it| {
@@ -107,14 +101,12 @@ fn a_lost_status_never_leads_to_an_empty_volume_in_the_place_of_one_with_data() 
 
 #[test]
 fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on_doubt() {
-    let resends = || acts(Stage::Nothing, vec![Action::Resend], Reason::InDoubt).pending();
-    let doubts = || waits(Stage::Nothing, Reason::InDoubt).pending();
     hold(vec![
         (
             "what has its tags is its own",
             with(attempted(), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Creating)]),
             now(),
-            records("vol-1").pending(),
+            "Nothing: [record vol-1] Creating, pending",
         ),
         (
             "a later attempt's is, too: the status is older than what was done",
@@ -123,46 +115,61 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.sent = Some(sent(9));
             }),
             now(),
-            records("vol-2").pending(),
+            "Nothing: [record vol-2] Creating, pending",
         ),
-        ("found at start-up and looked up: the same call", attempted(), now(), resends()),
+        (
+            "found at start-up and looked up: the same call",
+            attempted(),
+            now(),
+            "Nothing: [create again] InDoubt, pending",
+        ),
         (
             "not before the first sweep of this process",
             with(attempted(), |it| it.leading_since = at(9)),
             now(),
-            doubts(),
+            "Nothing: [] InDoubt, pending",
         ),
         (
             "our own send: after its pause",
             with(attempted(), |it| it.sent = Some(sent(9))),
             now(),
-            doubts().again(1),
+            "Nothing: [] InDoubt, pending, again in 1 s",
         ),
         (
             "our own send: then the same call",
             with(attempted(), |it| it.sent = Some(sent(8))),
             now(),
-            resends(),
+            "Nothing: [create again] InDoubt, pending",
         ),
         (
             "a closed quota gate holds it back",
             with(attempted(), quota_closed),
             now(),
-            waits(Stage::Nothing, Reason::QuotaExceeded).again(60).pending(),
+            "Nothing: [] QuotaExceeded, pending, again in 60 s",
         ),
-        ("a token older than six hours is never sent", attempted(), at(21_601), doubts()),
+        (
+            "a token older than six hours is never sent",
+            attempted(),
+            at(21_601),
+            "Nothing: [] InDoubt, pending",
+        ),
         (
             "a changed spec does not matter: the recorded request is sent",
             with(attempted(), |it| it.volume.spec.size = Size("200Gi".into())),
             now(),
-            resends(),
+            "Nothing: [create again] InDoubt, pending",
         ),
-        ("nor does a class that is gone", with(attempted(), |it| it.class = None), now(), resends()),
+        (
+            "nor does a class that is gone",
+            with(attempted(), |it| it.class = None),
+            now(),
+            "Nothing: [create again] InDoubt, pending",
+        ),
         (
             "refused after doubt",
             with(attempted(), |it| it.sent = Some(Sent { refused_after_doubt: true, ..sent(1) })),
             now(),
-            doubts(),
+            "Nothing: [] InDoubt, pending",
         ),
         (
             "proven absent",
@@ -171,7 +178,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.volumes.empty = Some(run(51, 1251));
             }),
             at(2000),
-            creates(2, at(2000)),
+            "Nothing: [create attempt 2] Creating, pending",
         ),
         (
             "a second short of it",
@@ -180,7 +187,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.volumes.empty = Some(run(51, 1250));
             }),
             at(2000),
-            resends(),
+            "Nothing: [create again] InDoubt, pending",
         ),
         (
             "without a class the proof is kept",
@@ -189,7 +196,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.class = None;
             }),
             at(2000),
-            stalls(Stage::Nothing, Reason::NodeClassNotFound).again(60).pending(),
+            "Nothing: [] stalled NodeClassNotFound, pending, again in 60 s",
         ),
     ]);
 }
@@ -202,43 +209,42 @@ fn a_definite_refusal_is_answered_by_its_class() {
             change(it);
         })
     };
-    let nothing = Stage::Nothing;
     hold(vec![
         (
             "no permission: after a pause",
             refused_with("UnauthorizedOperation", |_| {}),
             now(),
-            waits(nothing, Reason::Forbidden).again(292),
+            "Nothing: [] Forbidden, again in 292 s",
         ),
         (
             "no permission: the pause is over",
             refused_with("UnauthorizedOperation", |_| {}),
             at(302),
-            creates(2, at(302)),
+            "Nothing: [create attempt 2] Creating, pending",
         ),
         (
             "no capacity: after a pause",
             refused_with("InsufficientVolumeCapacity", |_| {}),
             now(),
-            waits(nothing, Reason::InsufficientCapacity).again(172),
+            "Nothing: [] InsufficientCapacity, again in 172 s",
         ),
         (
             "no capacity: the pause is over",
             refused_with("InsufficientVolumeCapacity", |_| {}),
             at(182),
-            creates(2, at(182)),
+            "Nothing: [create attempt 2] Creating, pending",
         ),
         (
             "invalid: nothing until the spec changes",
             refused_with("InvalidParameterValue", |_| {}),
             at(100_000),
-            stalls(nothing, Reason::InvalidRequest),
+            "Nothing: [] stalled InvalidRequest",
         ),
         (
             "invalid, and the class is gone",
             refused_with("InvalidParameterValue", |it| it.class = None),
             now(),
-            stalls(nothing, Reason::InvalidRequest),
+            "Nothing: [] stalled InvalidRequest",
         ),
     ]);
     let changed = refused_with("InvalidParameterValue", |it| it.volume.spec.iops = Some(4000));
@@ -261,14 +267,13 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
         it.volumes.empty = Some(run(1, 1201));
         it.by_id = ById::NotShown;
     };
-    let nothing = Stage::Nothing;
     hold(vec![
-        ("not yet visible", missing(|_| {}), at(5000), waits(nothing, Reason::Creating).pending()),
+        ("not yet visible", missing(|_| {}), at(5000), "Nothing: [] Creating, pending"),
         (
             "never held anything, and proven absent",
             missing(|it| it.volumes.empty = Some(run(1, 1201))),
             at(1202),
-            waits(nothing, Reason::Creating).pending().again(5).looks_up("vol-1"),
+            "Nothing: [] Creating, pending, reads vol-1, again in 5 s",
         ),
         (
             "proven absent, and EC2 does not show it by its id",
@@ -277,7 +282,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
                 it.by_id = ById::NotShown;
             }),
             at(1202),
-            creates(2, at(1202)),
+            "Nothing: [create attempt 2] Creating, pending",
         ),
         (
             "proven absent, and EC2 shows it by its id: its tags were taken off",
@@ -286,7 +291,7 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
                 it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)));
             }),
             at(1202),
-            waits(nothing, Reason::VolumeLost).pending().again(60),
+            "Nothing: [] VolumeLost, pending, again in 60 s",
         ),
         (
             "proven absent, and no class: the proof is kept",
@@ -295,31 +300,26 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
                 it.class = None;
             }),
             at(1202),
-            stalls(nothing, Reason::NodeClassNotFound).again(60).pending(),
+            "Nothing: [] stalled NodeClassNotFound, pending, again in 60 s",
         ),
-        (
-            "held data: looked for",
-            with(missing(|_| {}), held),
-            at(5000),
-            waits(nothing, Reason::VolumeLost).pending(),
-        ),
+        ("held data: looked for", with(missing(|_| {}), held), at(5000), "Nothing: [] VolumeLost, pending"),
         (
             "held data: a second short of proof",
             with(missing(|it| it.volumes.empty = Some(run(1, 1200))), held),
             at(5000),
-            waits(nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
         (
             "held data, and EC2 was not asked by its id",
             with(missing(|it| it.volumes.empty = Some(run(1, 1201))), held),
             at(5000),
-            waits(nothing, Reason::VolumeLost).pending().again(5).looks_up("vol-1"),
+            "Nothing: [] VolumeLost, pending, reads vol-1, again in 5 s",
         ),
         (
             "held data: lost, never replaced",
             with(missing(proven_by_id), held),
             at(5000),
-            stalls(nothing, Reason::VolumeLost),
+            "Nothing: [] stalled VolumeLost",
         ),
         (
             "held data, and EC2 shows it by its id: its tags were taken off",
@@ -331,33 +331,28 @@ fn a_volume_that_ec2_does_not_show_is_replaced_only_if_it_never_held_data_and_on
                 held,
             ),
             at(5000),
-            waits(nothing, Reason::VolumeLost).pending().again(60),
+            "Nothing: [] VolumeLost, pending, again in 60 s",
         ),
         (
             "lost stays lost when the look-ups of the proof are forgotten",
             with(missing(|it| says(it, ConditionType::Stalled, true, Reason::VolumeLost, at(5000))), held),
             at(6000),
-            stalls(nothing, Reason::VolumeLost).pending().again(5).looks_up("vol-1"),
+            "Nothing: [] stalled VolumeLost, pending, reads vol-1, again in 5 s",
         ),
         (
             "one that never held data is not replaced on a condition",
             missing(|it| says(it, ConditionType::Stalled, true, Reason::VolumeLost, at(5000))),
             at(6000),
-            waits(nothing, Reason::Creating).pending(),
+            "Nothing: [] Creating, pending",
         ),
         (
             "being deleted from outside",
             with(created(VolumeState::Deleting), held),
             now(),
-            waits(nothing, Reason::VolumeLost).pending(),
+            "Nothing: [] VolumeLost, pending",
         ),
-        (
-            "still being made",
-            created(VolumeState::Creating),
-            now(),
-            waits(nothing, Reason::Creating).pending(),
-        ),
-        ("broken", created(VolumeState::Error), now(), stalls(nothing, Reason::VolumeLost)),
+        ("still being made", created(VolumeState::Creating), now(), "Nothing: [] Creating, pending"),
+        ("broken", created(VolumeState::Error), now(), "Nothing: [] stalled VolumeLost"),
     ]);
     let lost = with(missing(proven_by_id), held);
     for word in ["orders-k3f9q", "vol-1", "not replaced"] {

@@ -4,7 +4,7 @@
 use super::adopted::{announced, asked, found, found_claim, found_record, kept, shows, tagged, tags};
 use super::*;
 use crate::api::keys::VOLUME_UID_TAG;
-use crate::controller::volume::adopted::{Change, record as recorded};
+use crate::controller::volume::adopted::Change;
 
 /// The three as they are, and the Volume, for a few passes.
 struct InPlace {
@@ -130,8 +130,6 @@ fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
     let issued = |it: &mut Observed, call: Call, seconds: i64, call_blocked: Option<CallBlocked>| {
         it.issued = BTreeMap::from([(call, IssuedRequest { at: at(seconds), call_blocked })]);
     };
-    let ends = || acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting);
-    let untags = acts(Stage::Nothing, vec![Action::Untag(id("vol-9"), tags())], Reason::Deleting).again(5);
     let tagged_now = |seconds: i64, blocked: Option<CallBlocked>, call: Call| {
         let mut observed = leaves(|it| shows(it, tagged()));
         issued(&mut observed, call, seconds, blocked);
@@ -145,46 +143,51 @@ fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
             "EC2 is read first",
             leaves(|_| {}),
             now(),
-            waits(Stage::Nothing, Reason::Adopting).again(5).looks_up("vol-9").pending(),
+            "Nothing: [] Adopting, pending, reads vol-9, again in 5 s",
         ),
-        ("it carries our tags", leaves(|it| shows(it, tagged())), now(), untags.clone()),
+        (
+            "it carries our tags",
+            leaves(|it| shows(it, tagged())),
+            now(),
+            "Nothing: [untag vol-9] Deleting, again in 5 s",
+        ),
         (
             "requested a moment ago",
             tagged_now(9, None, Call::DeleteTags),
             now(),
-            waits(Stage::Nothing, Reason::Deleting).again(5),
+            "Nothing: [] Deleting, again in 5 s",
         ),
-        ("requested a while ago", tagged_now(1, None, Call::DeleteTags), now(), untags),
+        (
+            "requested a while ago",
+            tagged_now(1, None, Call::DeleteTags),
+            now(),
+            "Nothing: [untag vol-9] Deleting, again in 5 s",
+        ),
         (
             "forbidden: its pause",
             tagged_now(9, Some(forbidden), Call::DeleteTags),
             now(),
-            waits(Stage::Nothing, Reason::Forbidden).again(299),
+            "Nothing: [] Forbidden, again in 299 s",
         ),
-        ("it carries none", leaves(|it| shows(it, found())), now(), ends()),
-        (
-            "EC2 may not show yet what was tagged",
-            just_tagged,
-            now(),
-            waits(Stage::Nothing, Reason::Deleting).again(3),
-        ),
+        ("it carries none", leaves(|it| shows(it, found())), now(), "Nothing: [remove finalizer] Deleting"),
+        ("EC2 may not show yet what was tagged", just_tagged, now(), "Nothing: [] Deleting, again in 3 s"),
         (
             "EC2 does not show it for a moment, and it would keep the tags",
             leaves(|it| it.by_id = ById::NotShown),
             now(),
-            waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending().again(60),
+            "Nothing: [] AwaitingVolumeDeletion, pending, again in 60 s",
         ),
         (
             "its absence is proven",
             leaves(|it| (it.by_id, it.volumes.empty) = (ById::NotShown, Some(run(1, 1201)))),
             at(1202),
-            ends(),
+            "Nothing: [remove finalizer] Deleting",
         ),
         (
             "EC2 has never shown it, and nothing was put on it",
             leaves(|it| (it.by_id, it.volume.status) = (ById::NotShown, None)),
             now(),
-            ends(),
+            "Nothing: [remove finalizer] Deleting",
         ),
         (
             "it is another Volume's, with our cluster's tag",
@@ -194,7 +197,7 @@ fn a_release_removes_tags_calmly_and_ends_only_when_ec2_shows_them_gone() {
                 shows(it, volume);
             }),
             now(),
-            ends(),
+            "Nothing: [remove finalizer] Deleting",
         ),
     ]);
 }
@@ -212,7 +215,6 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
         )
     };
     let claimed = kept(|_| {});
-    let claim = claimed.claim.clone().unwrap();
     let retained = plan(&leaves(DeletionPolicy::Retain, |_| {}), now());
     let [Action::MarkRetained(record), Action::RemoveFinalizer] = retained.actions.as_slice() else {
         panic!("{retained:?}")
@@ -222,36 +224,35 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
     let read = crate::controller::retention::read(record).expect("a record of any name");
     assert_eq!((read.volume_id, read.volume_uid.as_str()), (id("vol-9"), "volume-uid"));
     let unmarked = leaves(DeletionPolicy::Retain, |it| it.persistent_volume = Some(found_record()));
-    let marks = recorded(&found_record(), &unmarked.volume).unwrap();
     hold(vec![
         (
             "its claim first",
             deleting(DeletionPolicy::Delete, claimed),
             now(),
-            acts(
-                Stage::Bound,
-                vec![Action::FreeClaim(Box::new(claim.clone())), Action::DeleteClaim(Box::new(claim))],
-                Reason::AwaitingDetach,
-            ),
+            "Bound: [free claim data-orders-0, delete claim data-orders-0] AwaitingDetach",
         ),
         (
             "deleted",
             leaves(DeletionPolicy::Delete, |_| {}),
             now(),
-            acts(Stage::Created, vec![Action::DeleteVolume(id("vol-9"))], Reason::AwaitingVolumeDeletion)
-                .pending(),
+            "Created: [delete vol-9] AwaitingVolumeDeletion, pending",
         ),
         (
             "its PersistentVolume is not the record yet",
             unmarked,
             now(),
-            acts(Stage::Created, vec![Action::RecordAdopted(marks)], Reason::AwaitingBinding).again(5),
+            "Created: [change PersistentVolume pvc-5a1c {metadata.annotations.freehold.dev/database: \
+                team-a/orders, metadata.annotations.freehold.dev/former-reclaim-policy: Delete, \
+                metadata.labels.freehold.dev/database: orders, \
+                metadata.labels.freehold.dev/database-uid: database-uid, \
+                metadata.labels.freehold.dev/volume-uid: volume-uid, \
+                spec.persistentVolumeReclaimPolicy: Retain}] AwaitingBinding, again in 5 s",
         ),
         (
             "the status was lost",
             leaves(DeletionPolicy::Delete, |it| it.volume.status = None),
             now(),
-            acts(Stage::Nothing, vec![Action::RecordVolume(id("vol-9"))], Reason::Deleting),
+            "Nothing: [record vol-9] Deleting",
         ),
         (
             "it was never adopted: nothing of it is this Volume's",
@@ -260,13 +261,13 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
                 it.volumes.volumes.clear();
             }),
             now(),
-            acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting),
+            "Nothing: [remove finalizer] Deleting",
         ),
         (
             "no list shows it: it is read by its id",
             leaves(DeletionPolicy::Delete, |it| it.volumes.volumes.clear()),
             now(),
-            waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending().looks_up("vol-9"),
+            "Nothing: [] AwaitingVolumeDeletion, pending, reads vol-9",
         ),
     ]);
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::api::keys::STORAGE_CLASS_ANNOTATION;
-use crate::cloud::{Modification, ModificationState, ModifyVolumeRequest};
+use crate::cloud::{Modification, ModificationState};
 use crate::controller::pass::acted::Acted;
 use crate::controller::volume::status::status as status_of;
 
@@ -28,32 +28,8 @@ pub(super) fn record(at_second: i64, size: i32, iops: i32) -> ModificationRecord
     }
 }
 
-pub(super) fn modifies(when: i64, size: i32, iops: i32) -> Row {
-    let request = ModifyVolumeRequest {
-        id: id("vol-1"),
-        size,
-        volume_type: "gp3".into(),
-        iops: Some(iops),
-        throughput: Some(125),
-    };
-    let modify = Modify { record: record(when, size, iops), request, replaces_last: false };
-    acts(Stage::Bound, vec![Action::Modify(Box::new(modify))], Reason::Modifying).pending()
-}
-
-/// The same, in the place of a record whose call EC2 never carried out.
-fn modifies_instead(when: i64, size: i32, iops: i32) -> Row {
-    let mut row = modifies(when, size, iops);
-    let Some(Action::Modify(modify)) = row.actions.first_mut() else { panic!("{row:?}") };
-    modify.replaces_last = true;
-    row
-}
-
 pub(super) fn modification(state: ModificationState, started: i64) -> Modification {
     Modification { volume: id("vol-1"), state, started_at: Some(at(started)) }
-}
-
-fn waits_for_ec2() -> Row {
-    waits(Stage::Bound, Reason::Modifying).pending()
 }
 
 #[test]
@@ -63,27 +39,32 @@ fn edits_are_gathered_and_become_one_call() {
             "the first look at a change gathers",
             wanted(|it| status(it).change_due_since = None),
             now(),
-            waits_for_ec2().again(3),
+            "Bound: [] Modifying, pending, again in 3 s",
         ),
-        ("a second before it is ripe", wanted(|_| {}), at(2), waits_for_ec2().again(1)),
-        ("ripe: size and IOPS in one call", wanted(|_| {}), at(3), modifies(3, 200, 6000)),
+        ("a second before it is ripe", wanted(|_| {}), at(2), "Bound: [] Modifying, pending, again in 1 s"),
+        (
+            "ripe: size and IOPS in one call",
+            wanted(|_| {}),
+            at(3),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
+        ),
         (
             "ripe, and EC2 has not said yet whether it still makes the last change",
             wanted(|it| it.volumes.modification_is_known = false),
             at(3),
-            waits_for_ec2().again(60),
+            "Bound: [] Modifying, pending, again in 60 s",
         ),
         (
             "nor a minute later: it is asked",
             wanted(|it| it.volumes.modification_is_known = false),
             at(63),
-            modifies(63, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "IOPS alone",
             wanted(|it| it.volume.spec.size = Size("100Gi".into())),
             at(3),
-            modifies(3, 100, 6000),
+            "Bound: [modify vol-1 to 100 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "IOPS taken back: EBS' own default is asked for",
@@ -93,13 +74,13 @@ fn edits_are_gathered_and_become_one_call() {
                 it.volumes.volumes[0].iops = Some(6000);
             }),
             at(3),
-            modifies(3, 100, 3000),
+            "Bound: [modify vol-1 to 100 GiB gp3, 3000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "EC2 has more than is asked for: that stays",
             wanted(|it| it.volumes.volumes[0].size = 300),
             at(3),
-            modifies(3, 300, 6000),
+            "Bound: [modify vol-1 to 300 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
     ]);
 }
@@ -128,31 +109,42 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
         move |it: &mut Observed| it.volumes.modification = Some(modification(state, 5))
     };
     hold(vec![
-        ("modifying", with(asked(|_| {}), running(ModificationState::Modifying)), at(5000), waits_for_ec2()),
+        (
+            "modifying",
+            with(asked(|_| {}), running(ModificationState::Modifying)),
+            at(5000),
+            "Bound: [] Modifying, pending",
+        ),
         (
             "optimizing: another change waits",
             with(asked(|_| {}), running(ModificationState::Optimizing)),
             at(5000),
-            waits_for_ec2(),
+            "Bound: [] Modifying, pending",
         ),
-        ("asked for, and not shown yet", asked(|_| {}), at(10), waits_for_ec2().again(55)),
+        (
+            "asked for, and not shown yet",
+            asked(|_| {}),
+            at(10),
+            "Bound: [] Modifying, pending, again in 55 s",
+        ),
         (
             "completed, and the sweep is older",
             with(asked(|_| {}), running(ModificationState::Completed)),
             at(10),
-            waits_for_ec2().again(55),
+            "Bound: [] Modifying, pending, again in 55 s",
         ),
         (
             "never shown: asked for again, and it counts once",
             asked(|_| {}),
             at(65),
-            modifies_instead(65, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s instead of the last] Modifying, \
+                pending",
         ),
         (
             "a restart gives it the time again",
             asked(|it| it.leading_since = at(60)),
             at(65),
-            waits_for_ec2().again(55),
+            "Bound: [] Modifying, pending, again in 55 s",
         ),
         (
             "asked for more than is wanted now, since EC2 had more: still the same",
@@ -161,25 +153,25 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
                 status(it).modifications = vec![record(5, 300, 6000)];
             }),
             at(10),
-            waits_for_ec2().again(55),
+            "Bound: [] Modifying, pending, again in 55 s",
         ),
         (
             "another edit while the last one is not shown",
             asked(|it| it.volume.spec.iops = Some(7000)),
             at(10),
-            waits_for_ec2().again(55),
+            "Bound: [] Modifying, pending, again in 55 s",
         ),
         (
             "another edit once the last one is over",
             with(asked(|it| it.volume.spec.iops = Some(7000)), running(ModificationState::Completed)),
             at(10),
-            modifies(10, 200, 7000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 7000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "one that failed is asked for again after its time",
             with(asked(|_| {}), running(ModificationState::Failed)),
             at(65),
-            modifies(65, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
     ]);
 }
@@ -193,17 +185,12 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
             it.claim = Some(claim(requested, capacity));
         })
     };
-    let asks_for = |requested: &str| {
-        let mut wanted = claim(requested, "100Gi");
-        wanted.status.clone_from(&claim("100Gi", "100Gi").status);
-        acts(Stage::Bound, vec![Action::GrowClaim(Box::new(wanted))], Reason::AwaitingFileSystem)
-    };
     hold(vec![
         (
             "EC2 shows the size already: no call, the claim asks for it",
             grown("100Gi", "100Gi"),
             now(),
-            asks_for("200Gi"),
+            "Bound: [grow claim orders-k3f9q {spec.resources.requests.storage: 200Gi}] AwaitingFileSystem",
         ),
         (
             "not before it can be used",
@@ -211,7 +198,7 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
                 it.volumes.modification = Some(modification(ModificationState::Modifying, 5));
             }),
             now(),
-            waits_for_ec2(),
+            "Bound: [] Modifying, pending",
         ),
         (
             "optimizing is enough",
@@ -219,28 +206,23 @@ fn the_claim_grows_when_ec2_has_the_size_and_the_file_system_follows() {
                 it.volumes.modification = Some(modification(ModificationState::Optimizing, 5));
             }),
             now(),
-            asks_for("200Gi"),
+            "Bound: [grow claim orders-k3f9q {spec.resources.requests.storage: 200Gi}] AwaitingFileSystem",
         ),
-        (
-            "the file system is awaited",
-            grown("200Gi", "100Gi"),
-            now(),
-            waits(Stage::Bound, Reason::AwaitingFileSystem),
-        ),
-        ("it has grown", grown("200Gi", "200Gi"), now(), done()),
-        ("in bytes, too", grown("200Gi", "214748364800"), now(), done()),
-        ("in MiB, too", grown("200Gi", "204800Mi"), now(), done()),
+        ("the file system is awaited", grown("200Gi", "100Gi"), now(), "Bound: [] AwaitingFileSystem"),
+        ("it has grown", grown("200Gi", "200Gi"), now(), "[] as wanted"),
+        ("in bytes, too", grown("200Gi", "214748364800"), now(), "[] as wanted"),
+        ("in MiB, too", grown("200Gi", "204800Mi"), now(), "[] as wanted"),
         (
             "a capacity that cannot be read is awaited",
             grown("200Gi", "much"),
             now(),
-            waits(Stage::Bound, Reason::AwaitingFileSystem),
+            "Bound: [] AwaitingFileSystem",
         ),
         (
             "a volume that was grown by hand beyond the spec is as wanted",
             with(settled(), |it| it.volumes.volumes[0].size = 300),
             now(),
-            done(),
+            "[] as wanted",
         ),
     ]);
 }
@@ -259,9 +241,14 @@ fn edits_are_gathered_whatever_was_waited_for_before() {
         })
     };
     hold(vec![
-        ("the first look", paused(None), now(), waits_for_ec2().again(3)),
-        ("a second later", paused(Some(10)), at(11), waits_for_ec2().again(2)),
-        ("ripe", paused(Some(10)), at(13), modifies(13, 300, 3000)),
+        ("the first look", paused(None), now(), "Bound: [] Modifying, pending, again in 3 s"),
+        ("a second later", paused(Some(10)), at(11), "Bound: [] Modifying, pending, again in 2 s"),
+        (
+            "ripe",
+            paused(Some(10)),
+            at(13),
+            "Bound: [modify vol-1 to 300 GiB gp3, 3000 IOPS, 125 MiB/s] Modifying, pending",
+        ),
     ]);
     let acted = |observed: &Observed| Acted::new(observed.volume.clone());
     let since = |observed: &Observed, second: i64| {
@@ -285,7 +272,7 @@ fn edits_back_and_forth_within_seconds_cost_no_call() {
         let planned = plan(&observed, now());
         assert_eq!(planned.actions, [], "{iops:?}");
     }
-    assert_eq!(Row::of(plan(&observed, now())), done());
+    assert_eq!(line(&observed, now(), &plan(&observed, now())), "[] as wanted");
 }
 
 #[test]
@@ -301,10 +288,15 @@ fn what_another_client_has_grown_stays_and_stalls_nothing() {
         status(it).change_due_since = Some(Time(at(0)));
     });
     hold(vec![
-        ("the claim alone, which the storage driver carries out", grown("200Gi", 100), now(), done()),
-        ("the claim, and EC2 with it", grown("200Gi", 200), now(), done()),
-        ("EC2 alone", grown("100Gi", 200), now(), done()),
-        ("the next change keeps the size", edited, at(3), modifies(3, 200, 6000)),
+        ("the claim alone, which the storage driver carries out", grown("200Gi", 100), now(), "[] as wanted"),
+        ("the claim, and EC2 with it", grown("200Gi", 200), now(), "[] as wanted"),
+        ("EC2 alone", grown("100Gi", 200), now(), "[] as wanted"),
+        (
+            "the next change keeps the size",
+            edited,
+            at(3),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
+        ),
     ]);
 }
 
@@ -319,8 +311,13 @@ fn a_restored_volume_keeps_the_iops_and_the_throughput_that_it_has() {
     };
     let restored = faster(|it| it.volume.spec.adopt_retained = Some("freehold-1".to_owned()));
     hold(vec![
-        ("one that Freehold created for this Volume", faster(|_| {}), now(), waits_for_ec2().again(3)),
-        ("one that was retained", restored, now(), done()),
+        (
+            "one that Freehold created for this Volume",
+            faster(|_| {}),
+            now(),
+            "Bound: [] Modifying, pending, again in 3 s",
+        ),
+        ("one that was retained", restored, now(), "[] as wanted"),
     ]);
 }
 
@@ -331,22 +328,36 @@ fn a_claim_that_kubernetes_does_not_expand_is_refused_with_a_way_out_before_ec2_
         it.claim.as_mut().unwrap().spec.as_mut().unwrap().storage_class_name = Some(String::new());
     };
     let fixed = with(larger.clone(), |it| it.storage_class = Some(storage_class(false)));
-    let refused = || stalls(Stage::Bound, Reason::ClaimNotExpandable).again(60);
     hold(vec![
-        ("a class that does not permit it", fixed.clone(), now(), refused()),
-        ("a class that is gone", with(larger.clone(), |it| it.storage_class = None), now(), refused()),
-        ("no class", with(larger.clone(), without_class), now(), refused()),
+        (
+            "a class that does not permit it",
+            fixed.clone(),
+            now(),
+            "Bound: [] stalled ClaimNotExpandable, again in 60 s",
+        ),
+        (
+            "a class that is gone",
+            with(larger.clone(), |it| it.storage_class = None),
+            now(),
+            "Bound: [] stalled ClaimNotExpandable, again in 60 s",
+        ),
+        (
+            "no class",
+            with(larger.clone(), without_class),
+            now(),
+            "Bound: [] stalled ClaimNotExpandable, again in 60 s",
+        ),
         (
             "EC2 has grown it already",
             with(fixed.clone(), |it| it.volumes.volumes[0].size = 200),
             now(),
-            refused(),
+            "Bound: [] stalled ClaimNotExpandable, again in 60 s",
         ),
         (
             "nothing to grow",
             with(settled(), |it| it.storage_class = Some(storage_class(false))),
             now(),
-            done(),
+            "[] as wanted",
         ),
     ]);
     assert!(message(&plan(&fixed, now())).contains("kubectl patch storageclass freehold"));

@@ -3,47 +3,71 @@
 
 use super::adopted::{bound, found_claim, found_record, kept, listed};
 use super::*;
-use crate::controller::volume::adopted::{disown, give_back, own, record as recorded, release_claim};
+use crate::controller::volume::adopted::{give_back, own, record as recorded, release_claim};
 
 #[test]
 fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_modified_before() {
-    let records = |observed: &Observed| {
-        let change = recorded(observed.persistent_volume.as_ref().unwrap(), &observed.volume).unwrap();
-        acts(Stage::Created, vec![Action::RecordAdopted(change)], Reason::AwaitingBinding).again(5)
-    };
-    let owns = |observed: &Observed| {
-        let change = own(observed.claim.as_ref().unwrap(), &observed.volume).unwrap();
-        acts(Stage::Bound, vec![Action::OwnClaim(change)], Reason::AwaitingBinding).again(5)
-    };
-    let disowns = |observed: &Observed| {
-        let change = disown(observed.claim.as_ref().unwrap(), &observed.volume).unwrap();
-        acts(Stage::Bound, vec![Action::DisownClaim(change)], Reason::AwaitingBinding).again(5)
-    };
     let wants_more = |it: &mut Observed| {
         (it.volume.spec.size, it.volume.spec.iops) = (Size("1Ti".to_owned()), Some(6000));
         status(it).change_due_since = Some(Time(at(-100)));
     };
-    let (fresh, freed) = (listed(|_| {}), bound(|it| it.volume.spec.release = false));
     let altered = kept(|it| {
         let spec = it.persistent_volume.as_mut().unwrap().spec.as_mut().unwrap();
         spec.persistent_volume_reclaim_policy = Some("Delete".to_owned());
     });
-    let given_up = kept(|it| it.volume.spec.release = true);
-    let unbound = || stalls(Stage::Created, Reason::AwaitingBinding).again(60);
     hold(vec![
-        ("the PersistentVolume first", fresh.clone(), now(), records(&fresh)),
-        ("its reclaim policy was changed", altered.clone(), now(), records(&altered)),
-        ("it would be released: nothing is owned", bound(|_| {}), now(), done()),
-        ("nor modified", bound(wants_more), now(), done()),
-        ("it is kept: the claim is owned", freed.clone(), now(), owns(&freed)),
-        ("all is done", kept(|_| {}), now(), done()),
-        ("it would be released again", given_up.clone(), now(), disowns(&given_up)),
-        ("it would be released, and the claim is gone", bound(|it| it.claim = None), now(), unbound()),
+        (
+            "the PersistentVolume first",
+            listed(|_| {}),
+            now(),
+            "Created: [change PersistentVolume pvc-5a1c {metadata.annotations.freehold.dev/database: \
+                team-a/orders, metadata.annotations.freehold.dev/former-reclaim-policy: Delete, \
+                metadata.labels.freehold.dev/database: orders, \
+                metadata.labels.freehold.dev/database-uid: database-uid, \
+                metadata.labels.freehold.dev/volume-uid: volume-uid, \
+                spec.persistentVolumeReclaimPolicy: Retain}] AwaitingBinding, again in 5 s",
+        ),
+        (
+            "its reclaim policy was changed",
+            altered,
+            now(),
+            "Created: [change PersistentVolume pvc-5a1c {spec.persistentVolumeReclaimPolicy: Retain}] \
+                AwaitingBinding, again in 5 s",
+        ),
+        ("it would be released: nothing is owned", bound(|_| {}), now(), "[] as wanted"),
+        ("nor modified", bound(wants_more), now(), "[] as wanted"),
+        (
+            "it is kept: the claim is owned",
+            bound(|it| it.volume.spec.release = false),
+            now(),
+            "Bound: [own claim data-orders-0 {metadata.finalizers: [freehold.dev/finalizer], \
+                metadata.labels.freehold.dev/database: orders, \
+                metadata.labels.freehold.dev/database-uid: database-uid, \
+                metadata.ownerReferences: [{apiVersion: apps/v1, controller: true, kind: StatefulSet, \
+                name: orders, uid: set}, {apiVersion: freehold.dev/v1alpha1, kind: Volume, \
+                name: orders-k3f9q, uid: volume-uid}]}] AwaitingBinding, again in 5 s",
+        ),
+        ("all is done", kept(|_| {}), now(), "[] as wanted"),
+        (
+            "it would be released again",
+            kept(|it| it.volume.spec.release = true),
+            now(),
+            "Bound: [disown claim data-orders-0 {no metadata.labels.freehold.dev/database, \
+                no metadata.labels.freehold.dev/database-uid, metadata.ownerReferences: [{apiVersion: \
+                apps/v1, controller: true, kind: StatefulSet, name: orders, uid: set}]}] AwaitingBinding, \
+                again in 5 s",
+        ),
+        (
+            "it would be released, and the claim is gone",
+            bound(|it| it.claim = None),
+            now(),
+            "Created: [] stalled AwaitingBinding, again in 60 s",
+        ),
         (
             "it would be released, and the PersistentVolume is gone",
             bound(|it| it.persistent_volume = None),
             now(),
-            unbound(),
+            "Created: [] stalled AwaitingBinding, again in 60 s",
         ),
     ]);
     let grown = plan(&kept(wants_more), now());

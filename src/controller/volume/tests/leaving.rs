@@ -1,6 +1,6 @@
 //! A Volume that is being deleted: the claim, then Retain or Delete, then its record.
 
-use super::bound::{ending, retains};
+use super::bound::ending;
 use super::*;
 
 /// A settled world whose claim has gone and whose EBS volume is in this state.
@@ -16,13 +16,7 @@ pub(super) fn detached(
     observed
 }
 
-fn released() -> Row {
-    acts(Stage::Nothing, vec![Action::RemoveFinalizer], Reason::Deleting)
-}
-
 pub(super) const BY_POLICY: &str = "the Database was deleted under deletionPolicy Retain";
-pub(super) const TORN_DOWN: &str = "its namespace or Freehold's resource definitions were deleted, which \
-    keeps every volume";
 
 /// The PersistentVolume as the record of what was kept for this reason.
 pub(super) fn kept(because: &str) -> PersistentVolume {
@@ -36,14 +30,6 @@ pub(super) fn kept(because: &str) -> PersistentVolume {
     kept
 }
 
-pub(super) fn marks(because: &str) -> Row {
-    acts(
-        Stage::Created,
-        vec![Action::MarkRetained(Box::new(kept(because))), Action::RemoveFinalizer],
-        Reason::Deleting,
-    )
-}
-
 pub(super) fn retained() -> PersistentVolume {
     let mut record = record();
     record.labels_mut().insert("freehold.dev/retained".into(), "true".into());
@@ -54,21 +40,13 @@ pub(super) fn retained() -> PersistentVolume {
 fn the_claim_goes_first_and_only_ours() {
     let claimed = deleting(DeletionPolicy::Delete, settled());
     hold(vec![
-        (
-            "asked once",
-            claimed.clone(),
-            now(),
-            acts(
-                Stage::Bound,
-                vec![Action::DeleteClaim(Box::new(claim("100Gi", "100Gi")))],
-                Reason::AwaitingDetach,
-            ),
-        ),
+        ("asked once", claimed.clone(), now(), "Bound: [delete claim orders-k3f9q] AwaitingDetach"),
         (
             "not before the PersistentVolume outlives it",
             with(claimed.clone(), |it| it.persistent_volume = Some(ending())),
             now(),
-            acts(Stage::Nothing, vec![retains()], Reason::AwaitingBinding).again(5),
+            "Nothing: [change PersistentVolume freehold-volume-uid {spec.persistentVolumeReclaimPolicy: \
+                Retain}] AwaitingBinding, again in 5 s",
         ),
         (
             "kept by Kubernetes while a pod uses it",
@@ -76,7 +54,7 @@ fn the_claim_goes_first_and_only_ours() {
                 it.claim.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(6)));
             }),
             now(),
-            waits(Stage::Bound, Reason::AwaitingDetach),
+            "Bound: [] AwaitingDetach",
         ),
         (
             "another's claim is left alone",
@@ -85,19 +63,19 @@ fn the_claim_goes_first_and_only_ours() {
                 it.volume.spec.deletion_policy = DeletionPolicy::Retain;
             }),
             now(),
-            marks(BY_POLICY),
+            "Created: [retain PersistentVolume freehold-volume-uid, remove finalizer] Deleting",
         ),
         (
             "others' finalizers are theirs",
             with(deleting(DeletionPolicy::Delete, world()), |it| it.volume.metadata.finalizers = None),
             now(),
-            waits(Stage::Nothing, Reason::Deleting),
+            "Nothing: [] Deleting",
         ),
         (
             "EC2 was not seen yet",
             with(deleting(DeletionPolicy::Delete, world()), |it| it.volumes.swept_at = None),
             now(),
-            waits(Stage::Nothing, Reason::AwaitingInventory),
+            "Nothing: [] AwaitingInventory",
         ),
     ]);
 }
@@ -105,22 +83,25 @@ fn the_claim_goes_first_and_only_ours() {
 #[test]
 fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
     let leaves = |observed: Observed| deleting(DeletionPolicy::Delete, observed);
-    let doubts = || waits(Stage::Nothing, Reason::InDoubt).pending();
-    let takes = || acts(Stage::Nothing, vec![Action::RecordVolume(id("vol-1"))], Reason::Deleting);
     hold(vec![
-        ("nothing was ever decided", leaves(world()), now(), released()),
-        ("an attempt without an answer is never sent again", leaves(attempted()), now(), doubts()),
+        ("nothing was ever decided", leaves(world()), now(), "Nothing: [remove finalizer] Deleting"),
+        (
+            "an attempt without an answer is never sent again",
+            leaves(attempted()),
+            now(),
+            "Nothing: [] InDoubt, pending",
+        ),
         (
             "one empty sweep releases nothing",
             with(leaves(attempted()), |it| it.volumes.empty = Some(run(9, 9))),
             now(),
-            doubts(),
+            "Nothing: [] InDoubt, pending",
         ),
         (
             "absence is proven",
             with(leaves(attempted()), |it| it.volumes.empty = Some(run(1, 1201))),
             at(1202),
-            released(),
+            "Nothing: [remove finalizer] Deleting",
         ),
         (
             "it was made after all: the policy says what becomes of it",
@@ -128,25 +109,25 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
                 it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)];
             }),
             now(),
-            takes().pending(),
+            "Nothing: [record vol-1] Deleting, pending",
         ),
         (
             "refused for certain",
             with(leaves(world()), |it| status(it).creation = Some(refused("InvalidParameterValue", at(2)))),
             now(),
-            released(),
+            "Nothing: [remove finalizer] Deleting",
         ),
         (
             "the status was lost: what carries our UID is recorded",
             with(leaves(world()), |it| it.volumes.volumes = vec![ebs("vol-1", 1, VolumeState::Available)]),
             now(),
-            takes(),
+            "Nothing: [record vol-1] Deleting",
         ),
         (
             "the status was lost: what the PersistentVolume names is, too",
             with(leaves(world()), |it| it.persistent_volume = Some(record())),
             now(),
-            takes(),
+            "Nothing: [record vol-1] Deleting",
         ),
         (
             "of several a person picks",
@@ -155,14 +136,9 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
                     vec![ebs("vol-1", 1, VolumeState::InUse), ebs("vol-2", 2, VolumeState::Available)];
             }),
             now(),
-            stalls(Stage::Nothing, Reason::InDoubt),
+            "Nothing: [] stalled InDoubt",
         ),
-        (
-            "still being made",
-            leaves(created(VolumeState::Creating)),
-            now(),
-            waits(Stage::Nothing, Reason::Creating).pending(),
-        ),
+        ("still being made", leaves(created(VolumeState::Creating)), now(), "Nothing: [] Creating, pending"),
     ]);
 }
 
@@ -170,30 +146,34 @@ fn a_volume_that_was_never_recorded_is_released_only_when_none_can_come() {
 fn delete_deletes_only_what_is_available_ours_and_detached() {
     let gone =
         |state: VolumeState, change: fn(&mut Observed)| detached(DeletionPolicy::Delete, state, change);
-    let awaits = || waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending();
-    let blocked = || waits(Stage::Created, Reason::AwaitingDetach).pending();
-    let deletes = || {
-        acts(Stage::Created, vec![Action::DeleteVolume(id("vol-1"))], Reason::AwaitingVolumeDeletion)
-            .pending()
-    };
     hold(vec![
-        ("available", gone(VolumeState::Available, |_| {}), now(), deletes()),
+        (
+            "available",
+            gone(VolumeState::Available, |_| {}),
+            now(),
+            "Created: [delete vol-1] AwaitingVolumeDeletion, pending",
+        ),
         (
             "the driver has not detached it",
             gone(VolumeState::Available, |it| it.attachments = vec!["csi-1".into()]),
             now(),
-            waits(Stage::Created, Reason::AwaitingDetach).again(5),
+            "Created: [] AwaitingDetach, again in 5 s",
         ),
-        ("in use", gone(VolumeState::InUse, |_| {}), now(), blocked()),
-        ("broken", gone(VolumeState::Error, |_| {}), now(), blocked()),
-        ("a state of a later day", gone(VolumeState::Unknown, |_| {}), now(), blocked()),
+        ("in use", gone(VolumeState::InUse, |_| {}), now(), "Created: [] AwaitingDetach, pending"),
+        ("broken", gone(VolumeState::Error, |_| {}), now(), "Created: [] AwaitingDetach, pending"),
+        (
+            "a state of a later day",
+            gone(VolumeState::Unknown, |_| {}),
+            now(),
+            "Created: [] AwaitingDetach, pending",
+        ),
         (
             "a tag of ours was taken off",
             gone(VolumeState::Available, |it| {
                 it.volumes.volumes[0].tags.remove("freehold.dev/volume-uid");
             }),
             now(),
-            awaits(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "another cluster's",
@@ -201,13 +181,13 @@ fn delete_deletes_only_what_is_available_ours_and_detached() {
                 it.volumes.volumes[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
             }),
             now(),
-            awaits(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "asked for once",
             gone(VolumeState::Available, |it| status(it).deleted_at = Some(Time(at(9)))),
             now(),
-            awaits(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "refused: its pause",
@@ -215,7 +195,7 @@ fn delete_deletes_only_what_is_available_ours_and_detached() {
                 it.issued = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
             }),
             now(),
-            waits(Stage::Created, Reason::Forbidden).again(295).pending(),
+            "Created: [] Forbidden, pending, again in 295 s",
         ),
         (
             "refused: the pause is over",
@@ -223,19 +203,19 @@ fn delete_deletes_only_what_is_available_ours_and_detached() {
                 it.issued = BTreeMap::from([(Call::DeleteVolume, forbidden(5, 305))]);
             }),
             at(305),
-            deletes(),
+            "Created: [delete vol-1] AwaitingVolumeDeletion, pending",
         ),
         (
             "EC2 shows it being deleted by another hand",
             gone(VolumeState::Deleting, |_| {}),
             now(),
-            acts(Stage::Created, vec![Action::NoteDeleted], Reason::AwaitingVolumeDeletion).pending(),
+            "Created: [note deleted] AwaitingVolumeDeletion, pending",
         ),
         (
             "noted once",
             gone(VolumeState::Deleted, |it| status(it).deleted_at = Some(Time(at(9)))),
             now(),
-            awaits(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
     ]);
 }
@@ -248,39 +228,36 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
             change(it);
         })
     };
-    let awaits = || waits(Stage::Nothing, Reason::AwaitingVolumeDeletion).pending();
-    let finished = || {
-        acts(
-            Stage::Nothing,
-            vec![Action::DeletePersistentVolume(Box::new(record())), Action::RemoveFinalizer],
-            Reason::Deleting,
-        )
-    };
     hold(vec![
-        ("never asked for, and not shown: not on one sweep", gone(|_| {}), now(), awaits()),
+        (
+            "never asked for, and not shown: not on one sweep",
+            gone(|_| {}),
+            now(),
+            "Nothing: [] AwaitingVolumeDeletion, pending",
+        ),
         (
             "asked for, and the sweep is older",
             gone(|it| status(it).deleted_at = Some(Time(at(9)))),
             now(),
-            awaits(),
+            "Nothing: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "asked for in the second of the sweep",
             gone(|it| status(it).deleted_at = Some(Time(at(7)))),
             now(),
-            awaits(),
+            "Nothing: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "asked for, and a later sweep does not show it",
             gone(|it| status(it).deleted_at = Some(Time(at(6)))),
             now(),
-            finished(),
+            "Nothing: [delete PersistentVolume freehold-volume-uid, remove finalizer] Deleting",
         ),
         (
             "absence is proven",
             gone(|it| it.volumes.empty = Some(run(1, 1201))),
             at(1202),
-            awaits().again(5).looks_up("vol-1"),
+            "Nothing: [] AwaitingVolumeDeletion, pending, reads vol-1, again in 5 s",
         ),
         (
             "absence is proven, and EC2 does not show it by its id",
@@ -289,7 +266,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
                 it.by_id = ById::NotShown;
             }),
             at(1202),
-            finished().pending(),
+            "Nothing: [delete PersistentVolume freehold-volume-uid, remove finalizer] Deleting, pending",
         ),
         (
             "absence is proven, and EC2 shows it by its id: its tags were taken off",
@@ -298,9 +275,14 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
                 it.by_id = ById::Shown(Box::new(ebs("vol-1", 1, VolumeState::Available)));
             }),
             at(1202),
-            waits(Stage::Nothing, Reason::VolumeLost).pending().again(60),
+            "Nothing: [] VolumeLost, pending, again in 60 s",
         ),
-        ("a second short of it", gone(|it| it.volumes.empty = Some(run(1, 1200))), at(1202), awaits()),
+        (
+            "a second short of it",
+            gone(|it| it.volumes.empty = Some(run(1, 1200))),
+            at(1202),
+            "Nothing: [] AwaitingVolumeDeletion, pending",
+        ),
         (
             "absence is proven without the attempt",
             gone(|it| {
@@ -309,7 +291,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
                 it.by_id = ById::NotShown;
             }),
             at(1202),
-            finished().pending(),
+            "Nothing: [delete PersistentVolume freehold-volume-uid, remove finalizer] Deleting, pending",
         ),
         (
             "a foreign object of the record's name stays",
@@ -318,7 +300,7 @@ fn the_record_and_the_finalizer_go_when_the_volume_was_deleted_and_is_not_shown_
                 it.persistent_volume.as_mut().unwrap().metadata.labels = None;
             }),
             now(),
-            released(),
+            "Nothing: [remove finalizer] Deleting",
         ),
     ]);
 }

@@ -1,6 +1,6 @@
 //! Modifications that EC2 refuses, and the limit of modifications in a day.
 
-use super::growth::{DAY, modification, modifies, record, wanted};
+use super::growth::{DAY, modification, record, wanted};
 use super::*;
 use crate::cloud::ModificationState;
 
@@ -16,28 +16,42 @@ fn the_fifth_change_in_a_day_waits_for_the_first_to_be_a_day_old() {
             it.volumes.modification = Some(modification(ModificationState::Completed, 50_000));
         })
     };
-    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     hold(vec![
-        ("the fourth", over(past(&[100, 200, 300])), at(50_000), modifies(50_000, 200, 6000)),
-        ("the fifth", over(past(&[100, 200, 300, 400])), at(50_000), budget().again(36_560)),
-        ("a second before", over(past(&[100, 200, 300, 400])), at(DAY + 159), budget().again(1)),
+        (
+            "the fourth",
+            over(past(&[100, 200, 300])),
+            at(50_000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
+        ),
+        (
+            "the fifth",
+            over(past(&[100, 200, 300, 400])),
+            at(50_000),
+            "Bound: [] ModificationBudget, again in 36560 s",
+        ),
+        (
+            "a second before",
+            over(past(&[100, 200, 300, 400])),
+            at(DAY + 159),
+            "Bound: [] ModificationBudget, again in 1 s",
+        ),
         (
             "to the second, and EC2's own a minute later at most",
             over(past(&[100, 200, 300, 400])),
             at(DAY + 160),
-            modifies(DAY + 160, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "those of earlier days do not count",
             over(past(&[-2 * DAY, 100, 200, 300])),
             at(50_000),
-            modifies(50_000, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "more than four remembered: the fourth last counts",
             over(past(&[50, 100, 200, 300, 400])),
             at(50_000),
-            budget().again(36_560),
+            "Bound: [] ModificationBudget, again in 36560 s",
         ),
     ]);
     let said = plan(&over(past(&[100, 200, 300, 400])), at(50_000));
@@ -60,7 +74,6 @@ fn a_refusal_is_not_hammered() {
             IssuedRequest { at: at(5), call_blocked: Some(call_blocked) },
         )]);
     };
-    let budget = || waits(Stage::Bound, Reason::ModificationBudget);
     let said = |until: i64| {
         move |it: &mut Observed| it.issued = BTreeMap::from([(Call::ModifyVolume, forbidden(5, until))])
     };
@@ -69,13 +82,13 @@ fn a_refusal_is_not_hammered() {
             "invalid: nothing until the spec changes",
             invalid(|_| {}),
             at(100_000),
-            stalls(Stage::Bound, Reason::ModificationRefused),
+            "Bound: [] stalled ModificationRefused",
         ),
         (
             "invalid, and the spec changed",
             invalid(|it| it.volume.metadata.generation = Some(4)),
             at(3),
-            modifies(3, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "invalid, and the spec changed within a minute",
@@ -88,7 +101,7 @@ fn a_refusal_is_not_hammered() {
                 )]);
             }),
             at(3),
-            modifies(3, 200, 6000),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
         (
             "invalid, and what EC2 has is wanted again",
@@ -97,26 +110,26 @@ fn a_refusal_is_not_hammered() {
                 it.volume.spec.iops = None;
             }),
             at(3),
-            done(),
+            "[] as wanted",
         ),
+        ("forbidden: its pause", wanted(said(305)), at(10), "Bound: [] Forbidden, pending, again in 295 s"),
         (
-            "forbidden: its pause",
+            "forbidden: the pause is over",
             wanted(said(305)),
-            at(10),
-            waits(Stage::Bound, Reason::Forbidden).again(295).pending(),
+            at(305),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
         ),
-        ("forbidden: the pause is over", wanted(said(305)), at(305), modifies(305, 200, 6000)),
         (
             "EC2 says that the budget is used up, though we count less",
             wanted(used_up),
             at(10),
-            budget().again(3595),
+            "Bound: [] ModificationBudget, again in 3595 s",
         ),
         (
             "edited meanwhile: still used up",
             with(wanted(used_up), |it| it.volume.spec.iops = Some(7000)),
             at(10),
-            budget().again(3595),
+            "Bound: [] ModificationBudget, again in 3595 s",
         ),
         (
             "set back meanwhile: nothing is due",
@@ -125,9 +138,14 @@ fn a_refusal_is_not_hammered() {
                 it.volume.spec.iops = None;
             }),
             at(10),
-            done(),
+            "[] as wanted",
         ),
-        ("an hour later it is asked again", wanted(used_up), at(3605), modifies(3605, 200, 6000)),
+        (
+            "an hour later it is asked again",
+            wanted(used_up),
+            at(3605),
+            "Bound: [modify vol-1 to 200 GiB gp3, 6000 IOPS, 125 MiB/s] Modifying, pending",
+        ),
     ]);
     assert_eq!(message(&plan(&invalid(|_| {}), at(9))), "as EC2 said");
 }

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use super::adopted::{kept, tagged};
 use super::*;
 use crate::api::keys::{FORMER_RECLAIM_POLICY_ANNOTATION, STORAGE_CLASS_ANNOTATION};
-use crate::controller::volume::adopted::{claim, claimed_by, persistent_volume, record as recorded};
+use crate::controller::volume::adopted::{claim, persistent_volume, record as recorded};
 
 fn claim_of(it: &mut Observed) -> &mut PersistentVolumeClaim {
     it.claim.as_mut().unwrap()
@@ -28,31 +28,20 @@ fn created_again(change: impl FnOnce(&mut Observed)) -> Observed {
 
 #[test]
 fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_claim_is_used() {
-    let act = |actions: Vec<Action>| acts(Stage::Created, actions, Reason::AwaitingBinding).again(5);
-    let waits = || waits(Stage::Created, Reason::AwaitingBinding).again(5);
-    let unbound = || stalls(Stage::Created, Reason::AwaitingBinding).again(60);
-    let gone = kept(|it| it.claim = None);
-    let again = claim(gone.persistent_volume.as_ref().unwrap(), &gone.volume);
     let mortal = kept(|it| {
         it.claim = None;
         let spec = record_of(it).spec.as_mut().unwrap();
         spec.persistent_volume_reclaim_policy = Some("Delete".to_owned());
     });
-    let kept_first = recorded(mortal.persistent_volume.as_ref().unwrap(), &mortal.volume).unwrap();
-    let pending = created_again(|_| {});
-    let reopened =
-        claimed_by(pending.persistent_volume.as_ref().unwrap(), pending.claim.as_ref().unwrap()).unwrap();
-    assert_eq!(reopened.to.spec.clone().unwrap().claim_ref.unwrap().uid.as_deref(), Some("claim-uid-2"));
     let free = created_again(|it| {
         record_of(it).spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = None;
     });
-    let bound = claimed_by(free.persistent_volume.as_ref().unwrap(), free.claim.as_ref().unwrap()).unwrap();
     hold(vec![
         (
             "its end waits for the pod that uses it",
             kept(|it| claim_of(it).metadata.deletion_timestamp = Some(Time(at(5)))),
             now(),
-            waits(),
+            "Created: [] AwaitingBinding, again in 5 s",
         ),
         (
             "and what it is bound to must outlive it",
@@ -61,22 +50,41 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
                 claim_of(it).metadata.deletion_timestamp = Some(Time(at(5)));
             }),
             now(),
-            act(vec![Action::RecordAdopted(kept_first.clone())]),
+            "Created: [change PersistentVolume pvc-5a1c {spec.persistentVolumeReclaimPolicy: Retain}] \
+                AwaitingBinding, again in 5 s",
         ),
-        ("it is gone", gone.clone(), now(), act(vec![Action::CreateClaim(Box::new(again.clone()))])),
+        (
+            "it is gone",
+            kept(|it| it.claim = None),
+            now(),
+            "Created: [create claim data-orders-0 {metadata.finalizers: [freehold.dev/finalizer], \
+                metadata.labels.freehold.dev/database-uid: database-uid, metadata.name: data-orders-0, \
+                metadata.ownerReferences: [{apiVersion: freehold.dev/v1alpha1, kind: Volume, \
+                name: orders-k3f9q, uid: volume-uid}], spec.accessModes: [ReadWriteOnce], \
+                spec.storageClassName: '', spec.volumeName: pvc-5a1c, no spec.volumeMode}] AwaitingBinding, \
+                again in 5 s",
+        ),
         (
             "what it was bound to must outlive it first",
             mortal,
             now(),
-            act(vec![Action::RecordAdopted(kept_first)]),
+            "Created: [change PersistentVolume pvc-5a1c {spec.persistentVolumeReclaimPolicy: Retain}] \
+                AwaitingBinding, again in 5 s",
         ),
         (
             "the PersistentVolume still names the one before",
-            pending,
+            created_again(|_| {}),
             now(),
-            act(vec![Action::RecordAdopted(reopened)]),
+            "Created: [change PersistentVolume pvc-5a1c {spec.claimRef.uid: claim-uid-2}] AwaitingBinding, \
+                again in 5 s",
         ),
-        ("a person has made the PersistentVolume free", free, now(), act(vec![Action::RecordAdopted(bound)])),
+        (
+            "a person has made the PersistentVolume free",
+            free,
+            now(),
+            "Created: [change PersistentVolume pvc-5a1c {spec.claimRef.uid: claim-uid-2}] AwaitingBinding, \
+                again in 5 s",
+        ),
         (
             "Kubernetes has not bound them yet",
             created_again(|it| {
@@ -84,7 +92,7 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
                     Some("claim-uid-2".to_owned());
             }),
             now(),
-            waits(),
+            "Created: [] AwaitingBinding, again in 5 s",
         ),
         (
             "Kubernetes has made an empty one for a pod",
@@ -93,7 +101,7 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
                 claim_of(it).spec.as_mut().unwrap().volume_name = None;
             }),
             now(),
-            unbound(),
+            "Created: [] stalled AwaitingBinding, again in 60 s",
         ),
         (
             "the PersistentVolume was given to another claim",
@@ -102,9 +110,15 @@ fn a_claim_that_is_gone_is_created_again_for_its_persistent_volume_and_no_other_
                 reference.name = Some("other".to_owned());
             }),
             now(),
-            unbound(),
+            "Created: [] stalled AwaitingBinding, again in 60 s",
         ),
     ]);
+}
+
+#[test]
+fn a_claim_that_is_created_again_is_as_the_first_one_was_and_names_the_persistent_volume() {
+    let gone = kept(|it| it.claim = None);
+    let again = claim(gone.persistent_volume.as_ref().unwrap(), &gone.volume);
     let spec = again.spec.unwrap();
     assert_eq!(
         serde_json::to_value(&spec).unwrap(),
@@ -168,7 +182,7 @@ fn an_adopted_volume_keeps_the_iops_and_the_throughput_that_it_was_found_with_un
         (found.iops, found.throughput) = (Some(6000), Some(250));
         it.volumes.volumes = vec![found];
     };
-    hold(vec![("nothing is named", kept(fast), now(), done())]);
+    hold(vec![("nothing is named", kept(fast), now(), "[] as wanted")]);
     let grown = kept(|it| {
         fast(it);
         it.volume.spec.size = Size("200Gi".to_owned());

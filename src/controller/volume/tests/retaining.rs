@@ -1,41 +1,55 @@
 //! A volume that is kept: by the policy, by a teardown, and what its record says.
 
-use super::leaving::{BY_POLICY, TORN_DOWN, detached, kept, marks, retained};
+use super::leaving::{detached, retained};
 use super::*;
 
 #[test]
 fn retain_keeps_the_volume_and_leaves_its_record() {
     let keep = |state: VolumeState| detached(DeletionPolicy::Retain, state, |_| {});
-    let marked = || marks(BY_POLICY);
-    let made = kept(BY_POLICY);
     let mut foreign = record();
     foreign.metadata.labels = None;
-    let only_released = || acts(Stage::Created, vec![Action::RemoveFinalizer], Reason::Deleting);
     hold(vec![
-        ("available", keep(VolumeState::Available), now(), marked()),
-        ("still attached", keep(VolumeState::InUse), now(), marked()),
-        ("broken", keep(VolumeState::Error), now(), marked()),
+        (
+            "available",
+            keep(VolumeState::Available),
+            now(),
+            "Created: [retain PersistentVolume freehold-volume-uid, remove finalizer] Deleting",
+        ),
+        (
+            "still attached",
+            keep(VolumeState::InUse),
+            now(),
+            "Created: [retain PersistentVolume freehold-volume-uid, remove finalizer] Deleting",
+        ),
+        (
+            "broken",
+            keep(VolumeState::Error),
+            now(),
+            "Created: [retain PersistentVolume freehold-volume-uid, remove finalizer] Deleting",
+        ),
         (
             "marked already",
             with(keep(VolumeState::Available), |it| it.persistent_volume = Some(retained())),
             now(),
-            only_released(),
+            "Created: [remove finalizer] Deleting",
         ),
         (
             "it never had a record: one is made, as one that was claimed",
             with(keep(VolumeState::Available), |it| it.persistent_volume = None),
             now(),
-            acts(
-                Stage::Created,
-                vec![Action::CreatePersistentVolume(Box::new(made)), Action::RemoveFinalizer],
-                Reason::Deleting,
-            ),
+            "Created: [create PersistentVolume freehold-volume-uid \
+                {metadata.annotations.freehold.dev/credentials-secret: orders-k3f9q-admin, \
+                metadata.annotations.freehold.dev/retained-at: 2027-01-15T08:00:10Z, \
+                metadata.annotations.freehold.dev/retained-because: the Database was deleted under \
+                deletionPolicy Retain, metadata.annotations.freehold.dev/size: 100Gi, \
+                metadata.labels.freehold.dev/retained: true, spec.claimRef.uid: volume-uid}, \
+                remove finalizer] Deleting",
         ),
         (
             "a foreign object of the record's name is left alone: the volume does not go without a record",
             with(keep(VolumeState::Available), |it| it.persistent_volume = Some(foreign)),
             now(),
-            stalls(Stage::Created, Reason::NameConflict).again(5),
+            "Created: [] stalled NameConflict, again in 5 s",
         ),
         (
             "another client deletes the record: one that stays follows",
@@ -43,13 +57,13 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
                 it.persistent_volume.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(at(9)));
             }),
             now(),
-            waits(Stage::Created, Reason::Deleting).again(5),
+            "Created: [] Deleting, again in 5 s",
         ),
         (
             "EC2 has accepted its deletion: it is not kept, whatever is said now",
             with(keep(VolumeState::Available), |it| status(it).deleted_at = Some(Time(at(9)))),
             now(),
-            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
     ]);
     for policy in [DeletionPolicy::Delete, DeletionPolicy::Snapshot] {
@@ -58,7 +72,9 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
             "the policy was not decided by a person when the namespace is torn down",
             torn_down,
             now(),
-            marks(TORN_DOWN),
+            "Created: [retain PersistentVolume freehold-volume-uid \
+                {metadata.annotations.freehold.dev/retained-because: its namespace or Freehold's resource \
+                definitions were deleted, which keeps every volume}, remove finalizer] Deleting",
         )]);
     }
     assert!(message(&plan(&keep(VolumeState::Available), now())).contains("freehold-volume-uid"));
@@ -108,39 +124,49 @@ fn a_volume_that_is_deleted_ends_nothing_before_its_database_has_decided_or_is_g
         change(&mut observed);
         observed
     };
-    let waits = |stage: Stage| waits(stage, Reason::Deleting).again(60);
-    let ends = || {
-        let actions = vec![Action::DeleteClaim(Box::new(claim("100Gi", "100Gi")))];
-        acts(Stage::Bound, actions, Reason::AwaitingDetach)
-    };
     hold(vec![
-        ("its Database has not decided", claimed(|_| {}), now(), waits(Stage::Bound)),
-        ("nor in a teardown", claimed(|it| it.around.is_torn_down = true), now(), waits(Stage::Bound)),
+        ("its Database has not decided", claimed(|_| {}), now(), "Bound: [] Deleting, again in 60 s"),
+        (
+            "nor in a teardown",
+            claimed(|it| it.around.is_torn_down = true),
+            now(),
+            "Bound: [] Deleting, again in 60 s",
+        ),
         (
             "nor where only its own definition is deleted",
             claimed(|it| (it.owner, it.around.is_torn_down) = (Some(owner("Delete", false)), true)),
             now(),
-            waits(Stage::Bound),
+            "Bound: [] Deleting, again in 60 s",
         ),
         (
             "nor where Kubernetes has taken the owner off",
             claimed(|it| (it.owner, it.ownership) = (None, Ownership::Unowned)),
             now(),
-            waits(Stage::Bound).again(5),
+            "Bound: [] Deleting, again in 5 s",
         ),
         (
             "and it is as far as it was",
             claimed(|it| status(it).conditions.clear()),
             now(),
-            waits(Stage::Nothing),
+            "Nothing: [] Deleting, again in 60 s",
         ),
-        ("decided", claimed(|it| it.volume.spec.deletion_decided = true), now(), ends()),
-        ("its Database is gone", claimed(|it| it.owner = None), now(), ends()),
+        (
+            "decided",
+            claimed(|it| it.volume.spec.deletion_decided = true),
+            now(),
+            "Bound: [delete claim orders-k3f9q] AwaitingDetach",
+        ),
+        (
+            "its Database is gone",
+            claimed(|it| it.owner = None),
+            now(),
+            "Bound: [delete claim orders-k3f9q] AwaitingDetach",
+        ),
         (
             "its Database has lost the finalizer, and Kubernetes deletes it once this Volume is gone",
             claimed(|it| it.owner.as_mut().unwrap().metadata.finalizers = None),
             now(),
-            ends(),
+            "Bound: [delete claim orders-k3f9q] AwaitingDetach",
         ),
     ]);
     let released = claimed(|it| it.volume.spec.release = true);

@@ -33,44 +33,44 @@ fn snapshot(name: &str, state: SnapshotState) -> Snapshot {
     }
 }
 
-fn awaits() -> Row {
-    waits(Stage::Created, Reason::AwaitingSnapshot).pending()
-}
-
-fn takes(attempt: i32, when: Timestamp) -> Row {
-    let of_class = BTreeMap::from([("team".to_owned(), "platform".to_owned())]);
-    let action = Action::Snapshot(id("vol-1"), Attempt::new(attempt, Time(when)), of_class);
-    acts(Stage::Created, vec![action], Reason::AwaitingSnapshot).pending()
-}
-
-fn deletes() -> Row {
-    acts(Stage::Created, vec![Action::DeleteVolume(id("vol-1"))], Reason::AwaitingVolumeDeletion).pending()
-}
-
-fn records(name: &str) -> Row {
-    acts(Stage::Created, vec![Action::RecordSnapshot(SnapshotId(name.into()))], Reason::AwaitingSnapshot)
-        .pending()
-}
-
 #[test]
 fn the_final_snapshot_is_taken_of_a_detached_volume() {
-    let detach = || waits(Stage::Created, Reason::AwaitingDetach).again(5).pending();
     hold(vec![
-        ("attached by the driver", leaves(|it| it.attachments = vec!["csi-1".into()]), now(), detach()),
-        ("in use", leaves(|it| it.volumes.volumes[0].state = VolumeState::InUse), now(), detach()),
-        ("snapshots were not looked at yet", leaves(|it| it.snapshots.swept_at = None), now(), awaits()),
-        ("announced and taken", leaves(|_| {}), now(), takes(1, now())),
+        (
+            "attached by the driver",
+            leaves(|it| it.attachments = vec!["csi-1".into()]),
+            now(),
+            "Created: [] AwaitingDetach, pending, again in 5 s",
+        ),
+        (
+            "in use",
+            leaves(|it| it.volumes.volumes[0].state = VolumeState::InUse),
+            now(),
+            "Created: [] AwaitingDetach, pending, again in 5 s",
+        ),
+        (
+            "snapshots were not looked at yet",
+            leaves(|it| it.snapshots.swept_at = None),
+            now(),
+            "Created: [] AwaitingSnapshot, pending",
+        ),
+        (
+            "announced and taken",
+            leaves(|_| {}),
+            now(),
+            "Created: [snapshot vol-1, attempt 1] AwaitingSnapshot, pending",
+        ),
         (
             "refused: its pause",
             leaves(|it| it.issued = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
             now(),
-            waits(Stage::Created, Reason::Forbidden).again(295).pending(),
+            "Created: [] Forbidden, pending, again in 295 s",
         ),
         (
             "refused: the pause is over",
             leaves(|it| it.issued = BTreeMap::from([(Call::CreateSnapshot, forbidden(5, 305))])),
             at(305),
-            takes(1, at(305)),
+            "Created: [snapshot vol-1, attempt 1] AwaitingSnapshot, pending",
         ),
     ]);
 }
@@ -116,21 +116,31 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
     let shown = |snapshots: Vec<Snapshot>| announced(None, |it| it.snapshots.snapshots = snapshots);
     let of_another = Snapshot { volume: id("vol-9"), ..snapshot("snap-9", SnapshotState::Completed) };
     hold(vec![
-        ("in doubt", announced(None, |_| {}), now(), awaits()),
-        ("found", shown(vec![snapshot("snap-1", SnapshotState::Pending)]), now(), records("snap-1")),
+        ("in doubt", announced(None, |_| {}), now(), "Created: [] AwaitingSnapshot, pending"),
+        (
+            "found",
+            shown(vec![snapshot("snap-1", SnapshotState::Pending)]),
+            now(),
+            "Created: [record snap-1] AwaitingSnapshot, pending",
+        ),
         (
             "one that did not fail before one that did",
             shown(vec![snapshot("snap-0", SnapshotState::Error), snapshot("snap-1", SnapshotState::Pending)]),
             now(),
-            records("snap-1"),
+            "Created: [record snap-1] AwaitingSnapshot, pending",
         ),
         (
             "one that failed, if there is no other",
             shown(vec![snapshot("snap-0", SnapshotState::Error)]),
             now(),
-            records("snap-0"),
+            "Created: [record snap-0] AwaitingSnapshot, pending",
         ),
-        ("another volume's is not ours", shown(vec![of_another]), now(), awaits()),
+        (
+            "another volume's is not ours",
+            shown(vec![of_another]),
+            now(),
+            "Created: [] AwaitingSnapshot, pending",
+        ),
         (
             "refused, and the pause of the call is over",
             announced(None, |it| {
@@ -138,25 +148,25 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
                 attempt.unwrap().refused = refused("UnauthorizedOperation", at(7)).attempt.refused;
             }),
             now(),
-            takes(2, now()),
+            "Created: [snapshot vol-1, attempt 2] AwaitingSnapshot, pending",
         ),
         (
             "proven never taken",
             announced(None, |it| it.snapshots.empty = Some(run(7, 1207))),
             at(1208),
-            takes(2, at(1208)),
+            "Created: [snapshot vol-1, attempt 2] AwaitingSnapshot, pending",
         ),
         (
             "a second short of it",
             announced(None, |it| it.snapshots.empty = Some(run(7, 1206))),
             at(1208),
-            awaits(),
+            "Created: [] AwaitingSnapshot, pending",
         ),
         (
             "a run that began before it was announced",
             announced(None, |it| it.snapshots.empty = Some(run(6, 1300))),
             at(1301),
-            awaits(),
+            "Created: [] AwaitingSnapshot, pending",
         ),
         (
             "an earlier process may have sent until this one started",
@@ -165,7 +175,7 @@ fn an_announced_snapshot_without_an_id_is_looked_for_and_taken_again_only_on_pro
                 it.snapshots.empty = Some(run(50, 1300));
             }),
             at(1301),
-            awaits(),
+            "Created: [] AwaitingSnapshot, pending",
         ),
     ]);
 }
@@ -176,13 +186,18 @@ fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
         announced(Some("snap-1"), |it| it.snapshots.snapshots = vec![snapshot("snap-1", state)])
     };
     hold(vec![
-        ("not complete", in_state(SnapshotState::Pending), now(), awaits()),
-        ("complete", in_state(SnapshotState::Completed), now(), deletes()),
+        ("not complete", in_state(SnapshotState::Pending), now(), "Created: [] AwaitingSnapshot, pending"),
+        (
+            "complete",
+            in_state(SnapshotState::Completed),
+            now(),
+            "Created: [delete vol-1] AwaitingVolumeDeletion, pending",
+        ),
         (
             "failed: the volume is kept",
             in_state(SnapshotState::Error),
             now(),
-            stalls(Stage::Created, Reason::AwaitingSnapshot),
+            "Created: [] stalled AwaitingSnapshot",
         ),
         (
             "another complete one does not count",
@@ -190,32 +205,37 @@ fn the_volume_is_deleted_only_after_its_snapshot_is_complete() {
                 it.snapshots.snapshots = vec![snapshot("snap-2", SnapshotState::Completed)];
             }),
             now(),
-            awaits(),
+            "Created: [] AwaitingSnapshot, pending",
         ),
-        ("not shown: the volume is kept", announced(Some("snap-1"), |_| {}), now(), awaits()),
+        (
+            "not shown: the volume is kept",
+            announced(Some("snap-1"), |_| {}),
+            now(),
+            "Created: [] AwaitingSnapshot, pending",
+        ),
         (
             "proven gone: another is taken",
             announced(Some("snap-1"), |it| it.snapshots.empty = Some(run(7, 1207))),
             at(1208),
-            takes(2, at(1208)),
+            "Created: [snapshot vol-1, attempt 2] AwaitingSnapshot, pending",
         ),
         (
             "complete, and a machine has it again",
             with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].state = VolumeState::InUse),
             now(),
-            waits(Stage::Created, Reason::AwaitingDetach).again(5).pending(),
+            "Created: [] AwaitingDetach, pending, again in 5 s",
         ),
         (
             "complete, and asked for once",
             with(in_state(SnapshotState::Completed), |it| status(it).deleted_at = Some(Time(at(9)))),
             now(),
-            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
         (
             "complete, and its tags are not ours",
             with(in_state(SnapshotState::Completed), |it| it.volumes.volumes[0].tags.clear()),
             now(),
-            waits(Stage::Created, Reason::AwaitingVolumeDeletion).pending(),
+            "Created: [] AwaitingVolumeDeletion, pending",
         ),
     ]);
     let failed = plan(&in_state(SnapshotState::Error), now());
