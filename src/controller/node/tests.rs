@@ -10,6 +10,7 @@ mod foreign;
 mod launch;
 mod leaving;
 mod life;
+mod line;
 mod loss;
 mod loss_status;
 mod messages;
@@ -30,6 +31,7 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::json;
 
+use self::line::line;
 use super::observe::Observed;
 use super::plan::action::{Action, Plan};
 use super::plan::offering;
@@ -316,66 +318,12 @@ fn empty(first: i64, last: i64) -> EmptyRuns {
     EmptyRuns { by_tag: run, by_token: run }
 }
 
-/// A plan as the tables compare it: everything but the words.
-#[derive(Clone, Debug, PartialEq)]
-struct Row {
-    actions: Vec<Action>,
-    waiting: Option<Reason>,
-    stalled: bool,
-    pending: bool,
-    again: Option<Duration>,
-}
-
-impl Row {
-    fn of(plan: Plan) -> Self {
-        Self {
-            actions: plan.actions,
-            stalled: plan.waiting.as_ref().is_some_and(NodeWait::is_stalled),
-            waiting: plan.waiting.map(|waiting| waiting.reason()),
-            pending: plan.pending,
-            again: plan.requeue,
-        }
-    }
-
-    fn pending(self) -> Self {
-        Self { pending: true, ..self }
-    }
-
-    fn again(self, seconds: u64) -> Self {
-        Self { again: Some(Duration::from_secs(seconds)), ..self }
-    }
-}
-
-fn done() -> Row {
-    Row { actions: Vec::new(), waiting: None, stalled: false, pending: false, again: None }
-}
-
-fn waits(reason: Reason) -> Row {
-    Row { waiting: Some(reason), ..done() }
-}
-
-fn stalls(reason: Reason) -> Row {
-    Row { stalled: true, ..waits(reason) }
-}
-
-fn acts(actions: Vec<Action>, reason: Reason) -> Row {
-    Row { actions, ..waits(reason) }
-}
-
-fn launches(launch: NodeCreation) -> Row {
-    acts(vec![Action::Launch(Box::new(launch), "boot".to_owned())], Reason::Launching).pending()
-}
-
-fn terminates(name: &str, why: &str) -> Action {
-    Action::Terminate(id(name), why.to_owned())
-}
-
 fn message(plan: &Plan) -> String {
     plan.waiting.as_ref().map(NodeWait::message).unwrap_or_default()
 }
 
-/// A row: its name, the world, the moment, and the plan.
-type Case = (&'static str, Observed, Timestamp, Row);
+/// A row: its name, the world, the moment, and the plan as `line` writes it.
+type Case = (&'static str, Observed, Timestamp, &'static str);
 
 fn hold(rows: Vec<Case>) {
     for (name, observed, now, expected) in rows {
@@ -384,7 +332,7 @@ fn hold(rows: Vec<Case>) {
             plan.waiting.as_ref().is_none_or(|waiting| !waiting.message().is_empty()),
             "{name}: every wait says why"
         );
-        pretty_assertions::assert_eq!(Row::of(plan), expected, "{name}");
+        pretty_assertions::assert_eq!(line(&observed, now, &plan), expected, "{name}");
     }
 }
 

@@ -110,60 +110,82 @@ pub(super) fn proven(observed: Observed) -> Observed {
 
 #[test]
 fn an_instance_is_adopted_by_its_id_and_the_tag_of_this_database_and_by_nothing_less() {
-    let adopts = acts(vec![Action::Adopt(id("i-1"), own_tags())], Reason::Adopting).pending();
-    let refused = || stalls(Reason::AdoptionRefused).again(60);
     let running = || vec![legacy(InstanceState::Running)];
     let without = |key: &str| {
         let mut instance = legacy(InstanceState::Running);
         instance.tags.remove(key);
         vec![instance]
     };
-    let records = || acts(vec![Action::RecordInstance(id("i-1"))], Reason::Launching).pending();
     hold(vec![
-        ("it runs", named(&running()), now(), adopts.clone()),
-        ("it starts", named(&[legacy(InstanceState::Pending)]), now(), adopts.clone()),
+        ("it runs", named(&running()), now(), "[adopt i-1] Adopting, pending"),
+        ("it starts", named(&[legacy(InstanceState::Pending)]), now(), "[adopt i-1] Adopting, pending"),
         (
             "it is in the zone of the volume",
             with(named(&running()), |it| it.node.spec.zone = Some("us-east-1a".to_owned())),
             now(),
-            adopts,
+            "[adopt i-1] Adopting, pending",
         ),
         (
             "it is in another zone",
             with(named(&running()), |it| it.node.spec.zone = Some("us-east-1b".to_owned())),
             now(),
-            refused(),
+            "[] stalled AdoptionRefused, again in 60 s",
         ),
-        ("EC2 does not know it", named(&[]), now(), refused()),
-        ("the tag is missing", named(&without(ADOPT_TAG)), now(), refused()),
+        ("EC2 does not know it", named(&[]), now(), "[] stalled AdoptionRefused, again in 60 s"),
+        (
+            "the tag is missing",
+            named(&without(ADOPT_TAG)),
+            now(),
+            "[] stalled AdoptionRefused, again in 60 s",
+        ),
         (
             "the tag is another database's",
             named(&with_tag(ADOPT_TAG, "cluster/team-b/orders")),
             now(),
-            refused(),
+            "[] stalled AdoptionRefused, again in 60 s",
         ),
         (
             "the tag is another cluster's",
             named(&with_tag(ADOPT_TAG, "other/team-a/orders")),
             now(),
-            refused(),
+            "[] stalled AdoptionRefused, again in 60 s",
         ),
-        ("it is of another cluster", named(&with_tag(CLUSTER_ID_TAG, "other")), now(), refused()),
-        ("it is another Node's", named(&with_tag(NODE_UID_TAG, "other-uid")), now(), refused()),
-        ("it is terminated", named(&[legacy(InstanceState::Terminated)]), now(), refused()),
+        (
+            "it is of another cluster",
+            named(&with_tag(CLUSTER_ID_TAG, "other")),
+            now(),
+            "[] stalled AdoptionRefused, again in 60 s",
+        ),
+        (
+            "it is another Node's",
+            named(&with_tag(NODE_UID_TAG, "other-uid")),
+            now(),
+            "[] stalled AdoptionRefused, again in 60 s",
+        ),
+        (
+            "it is terminated",
+            named(&[legacy(InstanceState::Terminated)]),
+            now(),
+            "[] stalled AdoptionRefused, again in 60 s",
+        ),
         (
             "it is stopped",
             named(&[legacy(InstanceState::Stopped)]),
             now(),
-            stalls(Reason::InstanceStopped).again(60),
+            "[] stalled InstanceStopped, again in 60 s",
         ),
         (
             "EC2 was not requested",
             with(named(&[]), |it| it.shown_by_id = None),
             now(),
-            waits(Reason::Adopting).again(5),
+            "[] Adopting, again in 5 s",
         ),
-        ("the status was lost", named(&[owned(InstanceState::Running)]), now(), records()),
+        (
+            "the status was lost",
+            named(&[owned(InstanceState::Running)]),
+            now(),
+            "[record i-1] Launching, pending",
+        ),
         (
             "the status was lost, and the tag of adoption was removed",
             with(tagged(InstanceState::Stopped), |it| {
@@ -171,7 +193,7 @@ fn an_instance_is_adopted_by_its_id_and_the_tag_of_this_database_and_by_nothing_
                 it.instances.instances[0].tags.remove(ADOPT_TAG);
             }),
             now(),
-            records(),
+            "[record i-1] Launching, pending",
         ),
     ]);
     let hint = message(&plan(&named(&without(ADOPT_TAG)), now()));
@@ -184,27 +206,26 @@ fn an_instance_is_adopted_by_its_id_and_the_tag_of_this_database_and_by_nothing_
 #[test]
 fn what_is_recorded_is_tagged_until_ec2_shows_it() {
     let running = || vec![legacy(InstanceState::Running)];
-    let tags = || acts(vec![Action::Tag(id("i-1"), own_tags())], Reason::Adopting).pending();
     let blocked = answered(Call::CreateTags, "UnauthorizedOperation", Some(at(300)));
     hold(vec![
-        ("not tagged yet", recorded(&running()), now(), tags()),
+        ("not tagged yet", recorded(&running()), now(), "[tag i-1] Adopting, pending"),
         (
             "tagged just now",
             with(recorded(&running()), |it| it.issued_tags = Some(issued(7))),
             now(),
-            waits(Reason::Adopting).pending(),
+            "[] Adopting, pending",
         ),
         (
             "tagged, and EC2 shows it no more",
             with(recorded(&running()), |it| it.issued_tags = Some(issued(-60))),
             now(),
-            tags(),
+            "[tag i-1] Adopting, pending",
         ),
         (
             "tagged, and not in the inventory yet",
             recorded(&[owned(InstanceState::Running)]),
             now(),
-            waits(Reason::Adopting).pending(),
+            "[] Adopting, pending",
         ),
         (
             "refused",
@@ -212,16 +233,21 @@ fn what_is_recorded_is_tagged_until_ec2_shows_it() {
                 it.issued_tags = Some(IssuedRequest { at: at(1), call_blocked: Some(blocked) });
             }),
             now(),
-            waits(Reason::Forbidden).pending().again(290),
+            "[] Forbidden, pending, again in 290 s",
         ),
         (
             "the tag of adoption was removed",
             recorded(&with_tag(ADOPT_TAG, "")),
             now(),
-            stalls(Reason::AdoptionRefused).pending().again(60),
+            "[] stalled AdoptionRefused, pending, again in 60 s",
         ),
-        ("EC2 does not know it", recorded(&[]), now(), waits(Reason::Launching).pending()),
-        ("no tag for long is no proof while EC2 knows its id", proven(recorded(&running())), now(), tags()),
+        ("EC2 does not know it", recorded(&[]), now(), "[] Launching, pending"),
+        (
+            "no tag for long is no proof while EC2 knows its id",
+            proven(recorded(&running())),
+            now(),
+            "[tag i-1] Adopting, pending",
+        ),
     ]);
     assert!(plan(&proven(recorded(&[])), now()).declares_lost());
     let unread = proven(with(recorded(&[]), |it| it.shown_by_id = None));
@@ -232,17 +258,21 @@ fn what_is_recorded_is_tagged_until_ec2_shows_it() {
 fn before_it_joins_an_adopted_instance_is_ended_for_nothing() {
     let mut rows: Vec<Case> = Vec::new();
     for node in [tagged as fn(InstanceState) -> Observed, |state| kept(tagged(state))] {
-        let registration = waits(Reason::AwaitingRegistration).again(60);
         rows.extend(vec![
-            ("without a Kubernetes node", node(InstanceState::Running), now(), registration.clone()),
-            ("without one for hours", node(InstanceState::Running), at(20_000), registration),
-            ("stopped", node(InstanceState::Stopped), now(), stalls(Reason::InstanceStopped).again(60)),
             (
-                "shutting down",
-                node(InstanceState::ShuttingDown),
+                "without a Kubernetes node",
+                node(InstanceState::Running),
                 now(),
-                waits(Reason::InstanceLost).pending(),
+                "[] AwaitingRegistration, again in 60 s",
             ),
+            (
+                "without one for hours",
+                node(InstanceState::Running),
+                at(20_000),
+                "[] AwaitingRegistration, again in 60 s",
+            ),
+            ("stopped", node(InstanceState::Stopped), now(), "[] stalled InstanceStopped, again in 60 s"),
+            ("shutting down", node(InstanceState::ShuttingDown), now(), "[] InstanceLost, pending"),
         ]);
         let ended = plan(&node(InstanceState::Terminated), now());
         assert!(ended.declares_lost() && ended.actions.len() == 1, "{ended:?}");
@@ -257,7 +287,6 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
         core_node.metadata.finalizers = Some(vec![FINALIZER.to_owned()]);
         core_node
     };
-    let boxed = |core_node: &CoreNode| Box::new(core_node.clone());
     let on = |core_node: &CoreNode| {
         with(tagged(InstanceState::Running), |it| {
             it.core_node = Some(core_node.clone());
@@ -267,14 +296,12 @@ fn its_kubernetes_node_is_held_and_dedicated_without_evicting_anything() {
         })
     };
     let serves = with(served(InstanceState::Running), untaggable);
-    let hold_it = Action::HoldCoreNode(boxed(&plain_core_node()));
-    let dedicate = Action::Dedicate(boxed(&held()));
     let joined = dedicated_core_node();
     hold(vec![
-        ("it is found", on(&plain_core_node()), now(), acts(vec![hold_it], Reason::AwaitingInitialization)),
-        ("it is held", on(&held()), now(), acts(vec![dedicate], Reason::AwaitingInitialization)),
-        ("it is dedicated", on(&joined), now(), done()),
-        ("it is served", serves, now(), done()),
+        ("it is found", on(&plain_core_node()), now(), "[hold ip-10-0-0-1] AwaitingInitialization"),
+        ("it is held", on(&held()), now(), "[dedicate ip-10-0-0-1] AwaitingInitialization"),
+        ("it is dedicated", on(&joined), now(), "[] as wanted"),
+        ("it is served", serves, now(), "[] as wanted"),
     ]);
     let observed = on(&joined);
     let status = status_of(&observed, &plan(&observed, now()), &Acted::new(observed.node.clone()), now());

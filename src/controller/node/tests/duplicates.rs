@@ -1,7 +1,7 @@
 //! Other instances with a Node's tags, while it lives and when it is deleted: its own are terminated where
 //! that is safe, foreign ones are left alone.
 
-use super::leaving::{WHY, leaves};
+use super::leaving::leaves;
 use super::running::{issued, launched_with, settled_with};
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
@@ -17,7 +17,6 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
             change(it);
         })
     };
-    let why = "a second instance of this Node beside i-1, which its status names";
     let labelled = |provider: &str| -> CoreNode {
         serde_json::from_value(json!({
             "metadata": {"name": "ip-10-0-0-2", "labels": {DATABASE_NODE_LABEL: "uid"}},
@@ -30,19 +29,20 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
             "it is terminated",
             second(|_| {}),
             now(),
-            Row { actions: vec![terminates("i-2", why)], ..done().pending() },
+            "[terminate i-2: a second instance of this Node beside i-1, which its status names] as wanted, \
+                pending",
         ),
         (
             "asked for once",
             second(|it| it.issued_terminations = BTreeMap::from([(id("i-2"), issued(9, None))])),
             now(),
-            done().pending(),
+            "[] as wanted, pending",
         ),
         (
             "a data volume is attached to it",
             second(|it| it.instances.instances[1].volumes.push(VolumeId("vol-data".into()))),
             now(),
-            waits(Reason::DuplicateInstance).again(60),
+            "[] DuplicateInstance, again in 60 s",
         ),
         (
             "it is terminated before another is launched",
@@ -51,13 +51,8 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
                 launched_is(it, false, Reason::InstanceLost, at(1));
             }),
             at(61),
-            Row {
-                actions: vec![
-                    terminates("i-2", why),
-                    Action::Launch(Box::new(launch_of(2, "r7i.large", 0, 1, at(61))), "boot".into()),
-                ],
-                ..waits(Reason::Launching).pending()
-            },
+            "[terminate i-2: a second instance of this Node beside i-1, which its status names, \
+                launch attempt 2, r7i.large in us-east-1a {neverJoined: 1}] Launching, pending",
         ),
     ];
     let copied = settled_with(|it| it.instances.instances.push(copy_of_our_tags("i-9")));
@@ -67,10 +62,10 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
         condition(&status.conditions, ConditionType::ForeignInstance),
         ("True".into(), "DuplicateInstance".into())
     );
-    rows.push(("only its tags are ours: it is left alone, and nothing waits", copied, now(), done()));
+    rows.push(("only its tags are ours: it is left alone, and nothing waits", copied, now(), "[] as wanted"));
     for state in [InstanceState::ShuttingDown, InstanceState::Terminated] {
         let observed = settled_with(|it| it.instances.instances.push(instance_of_attempt(2, "i-2", state)));
-        rows.push(("one that has ended is no duplicate", observed, now(), done()));
+        rows.push(("one that has ended is no duplicate", observed, now(), "[] as wanted"));
     }
     let mut used = second(|_| {});
     used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-2")];
@@ -78,14 +73,15 @@ fn a_second_instance_is_terminated_only_where_no_database_can_be_on_it() {
         "its core Node has a database's label",
         used.clone(),
         now(),
-        waits(Reason::DuplicateInstance).again(60),
+        "[] DuplicateInstance, again in 60 s",
     ));
     used.other_core_nodes = vec![labelled("aws:///us-east-1a/i-3")];
     rows.push((
         "another machine's label does not matter",
         used,
         now(),
-        Row { actions: vec![terminates("i-2", why)], ..done().pending() },
+        "[terminate i-2: a second instance of this Node beside i-1, which its status names] as wanted, \
+            pending",
     ));
     hold(rows);
 }
@@ -104,7 +100,7 @@ fn a_second_instance_goes_before_the_node_does() {
             "it is terminated",
             with_second(InstanceState::Running, |_| {}),
             now(),
-            acts(vec![terminates("i-2", WHY)], Reason::AwaitingTermination).pending(),
+            "[terminate i-2: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "asked for once",
@@ -113,13 +109,13 @@ fn a_second_instance_goes_before_the_node_does() {
                     BTreeMap::from([(id("i-2"), IssuedRequest { at: at(9), call_blocked: None })]);
             }),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "it is ending",
             with_second(InstanceState::ShuttingDown, |_| {}),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "it has only our tags",
@@ -128,10 +124,7 @@ fn a_second_instance_goes_before_the_node_does() {
                 it.instances.instances.push(copy_of_our_tags("i-9"));
             }),
             now(),
-            acts(
-                vec![Action::ReleaseCoreNode(Box::new(core_node())), Action::RemoveFinalizer],
-                Reason::Deleting,
-            ),
+            "[release ip-10-0-0-1, remove finalizer] Deleting",
         ),
         (
             "a database may run on it",
@@ -145,7 +138,7 @@ fn a_second_instance_goes_before_the_node_does() {
                 ];
             }),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
     ]);
 }

@@ -14,10 +14,6 @@ fn ended(attempt: i32, never_joined: i32, change: impl FnOnce(&mut Observed)) ->
     observed
 }
 
-fn follows(attempt: i32, never_joined: i32, now: i64) -> Row {
-    launches(launch_of(attempt, "r7i.large", 0, never_joined, at(now)))
-}
-
 fn capacity(observed: &mut Observed) {
     observed.instances.instances[0].state_reason =
         Some("Server.InsufficientInstanceCapacity: none left".into());
@@ -30,22 +26,42 @@ fn unavailable(observed: &mut Observed, zone: &str, until: i64) {
 #[test]
 fn another_machine_follows_after_one_five_and_fifteen_minutes_and_then_none() {
     hold(vec![
-        ("the first pause", ended(1, 0, |_| {}), at(110), waits(Reason::NeverJoined).again(50)),
-        ("the first pause to the second", ended(1, 0, |_| {}), at(159), waits(Reason::NeverJoined).again(1)),
-        ("the first replacement", ended(1, 0, |_| {}), at(160), follows(2, 1, 160)),
-        ("the second pause", ended(2, 1, |_| {}), at(399), waits(Reason::NeverJoined).again(1)),
-        ("the second replacement", ended(2, 1, |_| {}), at(400), follows(3, 2, 400)),
-        ("the third pause", ended(3, 2, |_| {}), at(999), waits(Reason::NeverJoined).again(1)),
-        ("the third replacement", ended(3, 2, |_| {}), at(1000), follows(4, 3, 1000)),
-        ("no fourth after that", ended(4, 3, |_| {}), at(3699), stalls(Reason::NeverJoined).again(1)),
-        ("a fourth, an hour later", ended(4, 3, |_| {}), at(3700), follows(5, 3, 3700)),
+        ("the first pause", ended(1, 0, |_| {}), at(110), "[] NeverJoined, again in 50 s"),
+        ("the first pause to the second", ended(1, 0, |_| {}), at(159), "[] NeverJoined, again in 1 s"),
+        (
+            "the first replacement",
+            ended(1, 0, |_| {}),
+            at(160),
+            "[launch attempt 2, r7i.large in us-east-1a {neverJoined: 1}] Launching, pending",
+        ),
+        ("the second pause", ended(2, 1, |_| {}), at(399), "[] NeverJoined, again in 1 s"),
+        (
+            "the second replacement",
+            ended(2, 1, |_| {}),
+            at(400),
+            "[launch attempt 3, r7i.large in us-east-1a {neverJoined: 2}] Launching, pending",
+        ),
+        ("the third pause", ended(3, 2, |_| {}), at(999), "[] NeverJoined, again in 1 s"),
+        (
+            "the third replacement",
+            ended(3, 2, |_| {}),
+            at(1000),
+            "[launch attempt 4, r7i.large in us-east-1a {neverJoined: 3}] Launching, pending",
+        ),
+        ("no fourth after that", ended(4, 3, |_| {}), at(3699), "[] stalled NeverJoined, again in 1 s"),
+        (
+            "a fourth, an hour later",
+            ended(4, 3, |_| {}),
+            at(3700),
+            "[launch attempt 5, r7i.large in us-east-1a {neverJoined: 3}] Launching, pending",
+        ),
         (
             "EC2's own error is no machine that never joined",
             ended(4, 2, |it| {
                 it.instances.instances[0].state_reason = Some("Server.InternalError: on launch".into());
             }),
             at(1000),
-            follows(5, 2, 1000),
+            "[launch attempt 5, r7i.large in us-east-1a {neverJoined: 2}] Launching, pending",
         ),
         (
             "nor after the last of them: it goes on, with the last pause",
@@ -53,25 +69,25 @@ fn another_machine_follows_after_one_five_and_fifteen_minutes_and_then_none() {
                 it.instances.instances[0].state_reason = Some("Client.VolumeLimitExceeded: full".into());
             }),
             at(999),
-            waits(Reason::NeverJoined).again(1),
+            "[] NeverJoined, again in 1 s",
         ),
         (
             "seen terminated for the first time: the pause begins now",
             ended(1, 0, |it| launched_is(it, true, Reason::AsExpected, at(3))),
             at(110),
-            waits(Reason::NeverJoined).again(60),
+            "[] NeverJoined, again in 60 s",
         ),
         (
             "one that never ran pauses from its launch, since Launched never changed",
             ended(2, 1, |it| launched_is(it, false, Reason::NeverJoined, at(-5000))),
             at(10),
-            waits(Reason::NeverJoined).again(290),
+            "[] NeverJoined, again in 290 s",
         ),
         (
             "no class when the pause is over",
             ended(1, 0, |it| it.class = None),
             at(160),
-            stalls(Reason::NodeClassNotFound).again(60),
+            "[] stalled NodeClassNotFound, again in 60 s",
         ),
     ]);
 }
@@ -86,16 +102,20 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
             it.class = Some(changed);
         })
     };
-    let stays = || stalls(Reason::NeverJoined).again(2700);
     hold(vec![
         (
             "the preferred type is out of capacity",
             stalled(|it| unavailable(it, "us-east-1a", 2000)),
             at(1000),
-            stays(),
+            "[] stalled NeverJoined, again in 2700 s",
         ),
-        ("nothing is", stalled(|_| {}), at(1000), stays()),
-        ("the class is gone", stalled(|it| it.class = None), at(1000), stays()),
+        ("nothing is", stalled(|_| {}), at(1000), "[] stalled NeverJoined, again in 2700 s"),
+        (
+            "the class is gone",
+            stalled(|it| it.class = None),
+            at(1000),
+            "[] stalled NeverJoined, again in 2700 s",
+        ),
         (
             "a type that was tried second stays tried when the first is back",
             {
@@ -104,19 +124,19 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
                 observed
             },
             at(1000),
-            stays(),
+            "[] stalled NeverJoined, again in 2700 s",
         ),
         (
             "the type left the list",
             stalled(|it| it.node.spec.instance_types = vec!["r6i.large".into()]),
             at(1000),
-            launches(launch_of(5, "r6i.large", 0, 0, at(1000))),
+            "[launch attempt 5, r6i.large in us-east-1a] Launching, pending",
         ),
         (
             "a reordered list changes nothing about this machine",
             stalled(|it| it.node.spec.instance_types.reverse()),
             at(1000),
-            stays(),
+            "[] stalled NeverJoined, again in 2700 s",
         ),
         (
             "its subnet left the class",
@@ -124,19 +144,19 @@ fn a_stalled_node_goes_on_when_a_person_changed_something_and_not_when_capacity_
                 it.spec.subnets.remove(0);
             }),
             at(1000),
-            launches(launch_of(5, "r7i.large", 1, 0, at(1000))),
+            "[launch attempt 5, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "its zone is no longer allowed",
             stalled(|it| it.node.spec.zones = vec!["us-east-1b".into()]),
             at(1000),
-            launches(launch_of(5, "r7i.large", 1, 0, at(1000))),
+            "[launch attempt 5, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "the class does not allow its type any more",
             class(|it| it.spec.instance_types = vec!["r6i.*".into()]),
             at(1000),
-            launches(launch_of(5, "r6i.large", 0, 0, at(1000))),
+            "[launch attempt 5, r6i.large in us-east-1a] Launching, pending",
         ),
     ]);
     let fixed = class(|it| it.spec.image_id = "ami-2".into());
@@ -155,19 +175,17 @@ fn a_stall_says_where_to_look() {
 
 #[test]
 fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine() {
-    let marks = || Row {
-        again: Some(Duration::from_millis(100)),
-        ..acts(
-            vec![Action::MarkUnavailable("r7i.large".into(), "us-east-1a".into())],
-            Reason::InsufficientCapacity,
-        )
-    };
     let only = |it: &mut Observed| {
         it.node.spec.instance_types = vec!["r7i.large".into()];
         it.node.spec.zone = Some("us-east-1a".into());
     };
     hold(vec![
-        ("all Nodes learn of it first", ended(1, 2, capacity), at(20), marks()),
+        (
+            "all Nodes learn of it first",
+            ended(1, 2, capacity),
+            at(20),
+            "[mark r7i.large unavailable in us-east-1a] InsufficientCapacity, again in 0.100 s",
+        ),
         (
             "the next zone at once, and the count stays",
             ended(1, 2, |it| {
@@ -175,7 +193,7 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
                 unavailable(it, "us-east-1a", 200);
             }),
             at(20),
-            launches(launch_of(2, "r7i.large", 1, 2, at(20))),
+            "[launch attempt 2, r7i.large in us-east-1b {neverJoined: 2}] Launching, pending",
         ),
         (
             "nothing else is allowed: until the pause is over",
@@ -185,7 +203,7 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
                 unavailable(it, "us-east-1a", 200);
             }),
             at(20),
-            waits(Reason::InsufficientCapacity).again(180),
+            "[] InsufficientCapacity, again in 180 s",
         ),
         (
             "the pause is over: tried again, and not marked for ever",
@@ -194,7 +212,7 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
                 only(it);
             }),
             at(200),
-            follows(2, 0, 200),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "any other reason is a machine that never joined",
@@ -202,7 +220,7 @@ fn capacity_that_was_missing_after_all_is_one_refusal_and_counts_as_no_machine()
                 it.instances.instances[0].state_reason = Some("Client.InternalError: key".into());
             }),
             at(110),
-            waits(Reason::NeverJoined).again(50),
+            "[] NeverJoined, again in 50 s",
         ),
     ]);
 }
@@ -214,13 +232,13 @@ fn a_machine_that_was_not_wanted_any_more_is_followed_at_once_and_not_counted() 
             "its type left the list",
             ended(1, 0, |it| it.node.spec.instance_types = vec!["r6i.large".into()]),
             at(101),
-            launches(launch_of(2, "r6i.large", 0, 0, at(101))),
+            "[launch attempt 2, r6i.large in us-east-1a] Launching, pending",
         ),
         (
             "the volume is in another zone",
             ended(1, 0, |it| it.node.spec.zone = Some("us-east-1c".into())),
             at(101),
-            launches(launch_of(2, "r7i.large", 2, 0, at(101))),
+            "[launch attempt 2, r7i.large in us-east-1c] Launching, pending",
         ),
     ]);
 }
@@ -254,7 +272,12 @@ fn a_status_that_was_lost_but_for_the_id_goes_on_from_what_ec2_shows() {
         })
     };
     hold(vec![
-        ("the pause, too", lost(3), at(110), waits(Reason::NeverJoined).again(50)),
-        ("the attempts that EC2 shows are counted", lost(3), at(160), follows(4, 1, 160)),
+        ("the pause, too", lost(3), at(110), "[] NeverJoined, again in 50 s"),
+        (
+            "the attempts that EC2 shows are counted",
+            lost(3),
+            at(160),
+            "[launch attempt 4, r7i.large in us-east-1a {neverJoined: 1}] Launching, pending",
+        ),
     ]);
 }

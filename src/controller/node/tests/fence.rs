@@ -7,27 +7,7 @@ use super::loss::{in_state, lost, lost_since, silent_since, with};
 use super::*;
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::controller::memory::issued_requests::IssuedRequest;
-use crate::controller::node::plan::judgement::{Judgement, Lost, Stage};
-
-fn declares_lost(observed: &Observed, now: i64) -> Action {
-    match plan(observed, at(now)).judged.loss {
-        Judgement::Due(_, lost) => Action::DeclareLost(Box::new(lost.fence)),
-        Judgement::Well | Judgement::Suspected(_) | Judgement::Lost(_) => panic!("it is not due"),
-    }
-}
-
-pub(super) fn evicts(pod: &str) -> Action {
-    Action::EvictPod {
-        namespace: "team-a".into(),
-        name: pod.into(),
-        uid: format!("{pod}-uid"),
-        at_once: true,
-    }
-}
-
-pub(super) fn out_of_service(observed: &Observed) -> Action {
-    Action::OutOfService(Box::new(observed.core_node.clone().unwrap()))
-}
+use crate::controller::node::plan::judgement::{Lost, Stage};
 
 pub(super) fn tainted(mut core_node: CoreNode) -> CoreNode {
     let taint = serde_json::from_value(json!({"key": OUT_OF_SERVICE_TAINT, "value": "nodeshutdown",
@@ -45,43 +25,50 @@ fn a_loss_is_written_down_before_anything_is_done_and_a_proof_frees_what_it_held
         observed.attachments = vec!["csi-1".into()];
         observed
     };
-    let freed = |observed: Observed| {
-        let actions = vec![declares_lost(&observed, 10), out_of_service(&observed), evicts("orders-0")];
-        (observed, acts(actions, Reason::InstanceLost).again(5))
-    };
-    let (terminated, terminated_row) = freed(full(InstanceState::Terminated));
-    let (stopped, stopped_row) = freed(full(InstanceState::Stopped));
     let silent = || {
         let mut observed = full(InstanceState::Running);
         silent_since(&mut observed, 0);
         observed.instances.swept_at = Some(at(299));
         observed
     };
-    let stopping = full(InstanceState::Stopping);
-    let ending = full(InstanceState::ShuttingDown);
     hold(vec![
-        ("terminated", terminated, now(), terminated_row),
-        ("stopped", stopped, now(), stopped_row),
+        (
+            "terminated",
+            full(InstanceState::Terminated),
+            now(),
+            "[declare lost: InstanceTerminated since 10 s: EC2 reports instance i-1 terminated since \
+                2027-01-15T08:00:10Z, taint out of service ip-10-0-0-1, \
+                evict team-a/orders-0 orders-0-uid at once] InstanceLost, again in 5 s",
+        ),
+        (
+            "stopped",
+            full(InstanceState::Stopped),
+            now(),
+            "[declare lost: InstanceStopped since 10 s: EC2 reports instance i-1 stopped since \
+                2027-01-15T08:00:10Z, taint out of service ip-10-0-0-1, \
+                evict team-a/orders-0 orders-0-uid at once] InstanceLost, again in 5 s",
+        ),
         (
             "stopping: the proof is awaited",
-            stopping.clone(),
+            full(InstanceState::Stopping),
             now(),
-            acts(vec![declares_lost(&stopping, 10)], Reason::InstanceLost).pending().again(120),
+            "[declare lost: InstanceStopped since 10 s: EC2 is stopping instance i-1 since \
+                2027-01-15T08:00:10Z] InstanceLost, pending, again in 120 s",
         ),
         (
             "terminating: the proof is awaited",
-            ending.clone(),
+            full(InstanceState::ShuttingDown),
             now(),
-            acts(vec![declares_lost(&ending, 10)], Reason::InstanceLost).pending().again(120),
+            "[declare lost: InstanceTerminated since 10 s: EC2 is terminating instance i-1 since \
+                2027-01-15T08:00:10Z] InstanceLost, pending, again in 120 s",
         ),
-        ("silent for four minutes", silent(), at(299), waits(Reason::NodeNotReady).again(1)),
+        ("silent for four minutes", silent(), at(299), "[] NodeNotReady, again in 1 s"),
         (
             "silent for five: EC2 is asked to stop it",
             silent(),
             at(300),
-            acts(vec![declares_lost(&silent(), 300), Action::Stop(id("i-1"), false)], Reason::InstanceLost)
-                .pending()
-                .again(120),
+            "[declare lost: NodeNotReady since 0 s: Kubernetes node ip-10-0-0-1 is not Ready since \
+                2027-01-15T08:00:00Z, stop i-1] InstanceLost, pending, again in 120 s",
         ),
     ]);
 }
@@ -91,12 +78,8 @@ fn a_loss_is_written_down_before_anything_is_done_and_a_proof_frees_what_it_held
 fn a_fence_goes_through_its_stages_and_asks_each_once() {
     let asked = |seconds: i64| Some(IssuedRequest { at: at(seconds), call_blocked: None });
     let running = |change: fn(&mut Observed)| lost(InstanceState::Running, change);
-    let stages =
-        |actions: Vec<Action>, again: u64| acts(actions, Reason::InstanceLost).pending().again(again);
-    let (stop, force) = (|| Action::Stop(id("i-1"), false), || Action::Stop(id("i-1"), true));
-    let end = || terminates("i-1", "it is silent");
     hold(vec![
-        ("stop", running(|_| {}), at(301), stages(vec![stop()], 119)),
+        ("stop", running(|_| {}), at(301), "[stop i-1] InstanceLost, pending, again in 119 s"),
         (
             "EC2 shows it with another Node's tags: the status names another database's machine",
             running(|it| {
@@ -104,44 +87,49 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 it.is_of_another = true;
             }),
             at(301),
-            stages(vec![], 119),
+            "[] InstanceLost, pending, again in 119 s",
         ),
         (
             "asked for once",
             running(|it| it.issued_stop = Some(IssuedRequest { at: at(300), call_blocked: None })),
             at(304),
-            stages(vec![], 116),
+            "[] InstanceLost, pending, again in 116 s",
         ),
         (
             "still running long after: once more",
             with_issued(running(|it| it.instances.swept_at = Some(at(306))), asked(300)),
             at(306),
-            stages(vec![stop()], 114),
+            "[stop i-1] InstanceLost, pending, again in 114 s",
         ),
-        ("stopping: awaited", lost(InstanceState::Stopping, |_| {}), at(419), stages(vec![], 1)),
+        (
+            "stopping: awaited",
+            lost(InstanceState::Stopping, |_| {}),
+            at(419),
+            "[] InstanceLost, pending, again in 1 s",
+        ),
         (
             "stopping for two minutes: by force",
             with_issued(lost(InstanceState::Stopping, |_| {}), asked(300)),
             at(420),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
         (
             "running for two minutes: by force",
             with_issued(running(|_| {}), asked(400)),
             at(420),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
         (
             "by force once",
             with_issued(lost(InstanceState::Stopping, |_| {}), asked(420)),
             at(421),
-            stages(vec![], 119),
+            "[] InstanceLost, pending, again in 119 s",
         ),
         (
             "for four minutes: terminated",
             with_issued(lost(InstanceState::Stopping, |_| {}), asked(420)),
             at(540),
-            stages(vec![end()], 120),
+            "[terminate i-1: it is silent] InstanceLost, pending, again in 120 s",
         ),
         (
             "terminated once",
@@ -150,7 +138,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                     BTreeMap::from([(id("i-1"), IssuedRequest { at: at(540), call_blocked: None })]);
             }),
             at(541),
-            stages(vec![], 119),
+            "[] InstanceLost, pending, again in 119 s",
         ),
         (
             "terminated once, and EC2 shows that since",
@@ -160,13 +148,13 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 it.instances.swept_at = Some(at(550));
             }),
             at(555),
-            stages(vec![], 105),
+            "[] InstanceLost, pending, again in 105 s",
         ),
         (
             "for six: all is asked, and goes on slowly",
             lost(InstanceState::ShuttingDown, |_| {}),
             at(660),
-            stages(vec![end()], 120),
+            "[terminate i-1: it is silent] InstanceLost, pending, again in 120 s",
         ),
         (
             "for six, and it runs: both are requested alternately, what was requested longer ago first",
@@ -178,7 +166,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 asked(420),
             ),
             at(660),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
         (
             "the end is asked two minutes after the stop",
@@ -190,7 +178,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 asked(660),
             ),
             at(780),
-            stages(vec![end()], 120),
+            "[terminate i-1: it is silent] InstanceLost, pending, again in 120 s",
         ),
         (
             "and not before",
@@ -202,13 +190,13 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 asked(660),
             ),
             at(779),
-            stages(vec![], 120),
+            "[] InstanceLost, pending, again in 120 s",
         ),
         (
             "for an hour, the operator was down: it begins with the stop",
             lost(InstanceState::Stopping, |_| {}),
             at(3900),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
         (
             "slowly",
@@ -218,7 +206,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 it.instances.swept_at = Some(at(770));
             }),
             at(779),
-            stages(vec![], 120),
+            "[] InstanceLost, pending, again in 120 s",
         ),
         (
             "and again",
@@ -227,25 +215,25 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                     BTreeMap::from([(id("i-1"), IssuedRequest { at: at(660), call_blocked: None })]);
             }),
             at(780),
-            stages(vec![end()], 120),
+            "[terminate i-1: it is silent] InstanceLost, pending, again in 120 s",
         ),
         (
             "being started by another client: it cannot be stopped yet",
             lost(InstanceState::Pending, |_| {}),
             at(301),
-            stages(vec![], 119),
+            "[] InstanceLost, pending, again in 119 s",
         ),
         (
             "being started by another client: terminated in its turn",
             lost(InstanceState::Pending, |_| {}),
             at(540),
-            stages(vec![end()], 120),
+            "[terminate i-1: it is silent] InstanceLost, pending, again in 120 s",
         ),
         (
             "not shown: asked all the same",
             lost(InstanceState::Running, |it| it.instances.instances.clear()),
             at(301),
-            stages(vec![stop()], 119),
+            "[stop i-1] InstanceLost, pending, again in 119 s",
         ),
         (
             "stopped from outside and started again after the proof, the operator was restarted: stopped at \
@@ -255,7 +243,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 it.core_node = Some(tainted(core_node()));
             }),
             at(4000),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
         (
             "refused: the next stage is asked for in its time",
@@ -267,7 +255,7 @@ fn a_fence_goes_through_its_stages_and_asks_each_once() {
                 }),
             ),
             at(420),
-            stages(vec![force()], 120),
+            "[stop i-1 by force] InstanceLost, pending, again in 120 s",
         ),
     ]);
 }

@@ -1,6 +1,6 @@
 //! A machine that is proven to have stopped: what is freed, in which order, and what its Node waits for.
 
-use super::fence::{evicts, out_of_service, tainted};
+use super::fence::tainted;
 use super::loss::{lost, silent_since};
 use super::*;
 use crate::api::keys::DATABASE_NODE_LABEL;
@@ -14,14 +14,13 @@ fn after_the_proof_the_machine_is_freed_once_and_the_node_waits_for_its_deletion
             it.attachments = vec!["csi-1".into()];
         })
     };
-    let quiet = || waits(Reason::InstanceLost);
-    let first = all();
     hold(vec![
         (
             "freed",
-            first.clone(),
+            all(),
             at(310),
-            acts(vec![out_of_service(&first), evicts("orders-0")], Reason::InstanceLost).again(5),
+            "[taint out of service ip-10-0-0-1, evict team-a/orders-0 orders-0-uid at once] InstanceLost, \
+                again in 5 s",
         ),
         (
             "tainted already",
@@ -30,19 +29,19 @@ fn after_the_proof_the_machine_is_freed_once_and_the_node_waits_for_its_deletion
                 it.attachments = vec!["csi-1".into()];
             }),
             at(310),
-            quiet().again(5),
+            "[] InstanceLost, again in 5 s",
         ),
         (
             "freed: the Database controller deletes it",
             proven(InstanceState::Terminated, |it| it.core_node = it.core_node.take().map(tainted)),
             at(310),
-            quiet(),
+            "[] InstanceLost",
         ),
         (
             "without a Kubernetes node",
             proven(InstanceState::Terminated, |it| it.core_node = None),
             at(310),
-            quiet(),
+            "[] InstanceLost",
         ),
         (
             "forgotten by EC2 after it was shown ended",
@@ -53,7 +52,7 @@ fn after_the_proof_the_machine_is_freed_once_and_the_node_waits_for_its_deletion
                 status(it).conditions = conditions::merge(&[], &[fenced], Some(3), at(305));
             }),
             at(4000),
-            quiet().pending(),
+            "[] InstanceLost, pending",
         ),
     ]);
 }
@@ -66,44 +65,29 @@ fn a_lost_machine_is_not_emptied_but_ended_when_its_node_is_deleted_and_is_relea
         it.pods = vec![pod("orders-0", true)];
         it.attachments = vec!["csi-1".into()];
     };
-    let stopped = leaves(InstanceState::Stopped, full);
-    let terminated = leaves(InstanceState::Terminated, full);
     let freed = leaves(InstanceState::Terminated, |it| it.core_node = it.core_node.take().map(tainted));
     hold(vec![
         (
             "still fenced: nothing is drained, and EC2 is asked",
             leaves(InstanceState::Running, full),
             at(301),
-            acts(vec![Action::Stop(id("i-1"), false)], Reason::InstanceLost).pending().again(119),
+            "[stop i-1] InstanceLost, pending, again in 119 s",
         ),
         (
             "stopped: freed and terminated",
-            stopped.clone(),
+            leaves(InstanceState::Stopped, full),
             at(310),
-            acts(
-                vec![out_of_service(&stopped), evicts("orders-0"), terminates("i-1", "it is silent")],
-                Reason::AwaitingTermination,
-            )
-            .pending(),
+            "[taint out of service ip-10-0-0-1, evict team-a/orders-0 orders-0-uid at once, \
+                terminate i-1: it is silent] AwaitingTermination, pending",
         ),
         (
             "terminated: its Kubernetes node stays while something is attached",
-            terminated.clone(),
+            leaves(InstanceState::Terminated, full),
             at(310),
-            acts(vec![out_of_service(&terminated), evicts("orders-0")], Reason::AwaitingDetach).again(5),
+            "[taint out of service ip-10-0-0-1, evict team-a/orders-0 orders-0-uid at once] AwaitingDetach, \
+                again in 5 s",
         ),
-        (
-            "freed: released",
-            freed.clone(),
-            at(310),
-            acts(
-                vec![
-                    Action::ReleaseCoreNode(Box::new(freed.core_node.clone().unwrap())),
-                    Action::RemoveFinalizer,
-                ],
-                Reason::Deleting,
-            ),
-        ),
+        ("freed: released", freed, at(310), "[release ip-10-0-0-1, remove finalizer] Deleting"),
         (
             "without a Kubernetes node nothing is awaited",
             deleting(lost(InstanceState::Terminated, |it| {
@@ -111,7 +95,7 @@ fn a_lost_machine_is_not_emptied_but_ended_when_its_node_is_deleted_and_is_relea
                 it.attachments = vec!["csi-1".into()];
             })),
             at(310),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
     ]);
 }
@@ -149,24 +133,23 @@ fn a_node_that_was_deleted_by_hand_under_its_database_waits_for_the_move() {
         let actions = plan(observed, at(now)).actions;
         actions.iter().any(|action| matches!(action, Action::Cordon(..)))
     };
-    let awaits = || waits(Reason::AwaitingMove);
     // Deleted at 5.
     hold(vec![
-        ("its Database moves it", labelled(|_| {}), at(10), awaits().again(60)),
-        ("however long that takes", labelled(|_| {}), at(100_000), awaits().again(60)),
-        ("not Ready for two seconds", labelled(silent), at(10), awaits().again(5)),
-        ("nor for five minutes", labelled(silent), at(307), awaits().again(5)),
+        ("its Database moves it", labelled(|_| {}), at(10), "[] AwaitingMove, again in 60 s"),
+        ("however long that takes", labelled(|_| {}), at(100_000), "[] AwaitingMove, again in 60 s"),
+        ("not Ready for two seconds", labelled(silent), at(10), "[] AwaitingMove, again in 5 s"),
+        ("nor for five minutes", labelled(silent), at(307), "[] AwaitingMove, again in 5 s"),
         (
             "its Database is being deleted and moves nothing: a second before the bound",
             labelled(|it| it.ownership = Ownership::Unowned),
             at(904),
-            awaits().again(1),
+            "[] AwaitingMove, again in 1 s",
         ),
         (
             "nothing moved it while no operator ran",
             labelled(|it| (it.ownership, it.leading_since) = (Ownership::Unowned, at(1000))),
             at(1010),
-            awaits().again(5),
+            "[] AwaitingMove, again in 5 s",
         ),
     ]);
     assert!(drains(&labelled(|it| it.ownership = Ownership::Unowned), 905), "the bound");

@@ -6,15 +6,6 @@ use crate::api::keys::{DATABASE_NODE_LABEL, STATEFUL_SET_ANNOTATION};
 /// A year.
 const YEAR: i64 = 31_536_000;
 
-fn evicts(name: &str, grace_seconds: u32) -> Action {
-    Action::EvictForeignPod {
-        namespace: "team-b".into(),
-        name: name.into(),
-        uid: format!("{name}-uid"),
-        grace_seconds,
-    }
-}
-
 fn with(pod: Pod) -> Observed {
     let mut observed = settled();
     observed.pods = vec![pod];
@@ -34,19 +25,8 @@ fn changed(change: impl FnOnce(&mut Pod)) -> Observed {
     with(pod)
 }
 
-fn evicted(namespace: &str, name: &str) -> Row {
-    let action = Action::EvictForeignPod {
-        namespace: namespace.into(),
-        name: name.into(),
-        uid: "orders-0-uid".into(),
-        grace_seconds: 30,
-    };
-    Row { actions: vec![action], ..done().again(60) }
-}
-
 #[test]
 fn a_foreign_pod_is_deleted_where_it_is_seen_with_half_a_minute_of_grace_at_most() {
-    let row = |grace: u32| Row { actions: vec![evicts("stray", grace)], ..done().again(60) };
     let finished = |phase: &str| {
         let mut pod = foreign_pod("stray", YEAR);
         pod.status = serde_json::from_value(json!({"phase": phase})).unwrap();
@@ -55,19 +35,39 @@ fn a_foreign_pod_is_deleted_where_it_is_seen_with_half_a_minute_of_grace_at_most
     let mut ended = with(foreign_pod("stray", YEAR));
     ended.instances.instances[0].state = InstanceState::Unknown;
     hold(vec![
-        ("a year becomes half a minute", with(foreign_pod("stray", YEAR)), now(), row(30)),
-        ("a shorter grace stays", with(foreign_pod("stray", 5)), now(), row(5)),
-        ("one that was deleted with a year", with(ending(foreign_pod("stray", YEAR), YEAR)), now(), row(30)),
+        (
+            "a year becomes half a minute",
+            with(foreign_pod("stray", YEAR)),
+            now(),
+            "[evict foreign team-b/stray stray-uid within 30 s] as wanted, again in 60 s",
+        ),
+        (
+            "a shorter grace stays",
+            with(foreign_pod("stray", 5)),
+            now(),
+            "[evict foreign team-b/stray stray-uid within 5 s] as wanted, again in 60 s",
+        ),
+        (
+            "one that was deleted with a year",
+            with(ending(foreign_pod("stray", YEAR), YEAR)),
+            now(),
+            "[evict foreign team-b/stray stray-uid within 30 s] as wanted, again in 60 s",
+        ),
         (
             "one that was deleted in time",
             with(ending(foreign_pod("stray", YEAR), 30)),
             now(),
-            done().again(60),
+            "[] as wanted, again in 60 s",
         ),
-        ("one that has succeeded uses nothing", finished("Succeeded"), now(), done()),
-        ("one that has failed uses nothing", finished("Failed"), now(), done()),
-        ("a running one", finished("Running"), now(), row(30)),
-        ("what EC2 shows of the machine is not understood", ended, now(), waits(Reason::Launching)),
+        ("one that has succeeded uses nothing", finished("Succeeded"), now(), "[] as wanted"),
+        ("one that has failed uses nothing", finished("Failed"), now(), "[] as wanted"),
+        (
+            "a running one",
+            finished("Running"),
+            now(),
+            "[evict foreign team-b/stray stray-uid within 30 s] as wanted, again in 60 s",
+        ),
+        ("what EC2 shows of the machine is not understood", ended, now(), "[] Launching"),
     ]);
 }
 
@@ -76,21 +76,21 @@ fn a_pod_is_the_databases_own_by_namespace_and_name() {
     let mut unknown = with(foreign_pod("stray", YEAR));
     unknown.node.metadata.labels = None;
     hold(vec![
-        ("its own", with(pod("orders-0", false)), now(), done()),
+        ("its own", with(pod("orders-0", false)), now(), "[] as wanted"),
         (
             "in another namespace",
             changed(|it| it.metadata.namespace = Some("team-b".into())),
             now(),
-            evicted("team-b", "orders-0"),
+            "[evict foreign team-b/orders-0 orders-0-uid within 30 s] as wanted, again in 60 s",
         ),
         (
             "of another name",
             changed(|it| it.metadata.name = Some("orders-1".into())),
             now(),
-            evicted("team-a", "orders-1"),
+            "[evict foreign team-a/orders-1 orders-0-uid within 30 s] as wanted, again in 60 s",
         ),
-        ("without its labels", changed(|it| it.metadata.labels = None), now(), done()),
-        ("of which database the Node is has been taken off it", unknown, now(), done()),
+        ("without its labels", changed(|it| it.metadata.labels = None), now(), "[] as wanted"),
+        ("of which database the Node is has been taken off it", unknown, now(), "[] as wanted"),
     ]);
 }
 
@@ -126,40 +126,48 @@ fn the_end_of_a_machine_waits_for_foreign_pods_no_longer_than_their_grace() {
         observed.pods = pods;
         observed
     };
-    let ends = || acts(vec![terminates("i-1", "its Node is deleted")], Reason::AwaitingTermination).pending();
     let stray = || ending(foreign_pod("stray", YEAR), 30);
     let mut serving = full(vec![foreign_pod("stray", YEAR)]);
     serving.core_node.as_mut().unwrap().metadata.labels =
         Some(BTreeMap::from([(DATABASE_NODE_LABEL.to_owned(), "uid".to_owned())]));
-    let mut again = ends().again(60);
-    again.actions.push(evicts("stray", 30));
     hold(vec![
         (
             "deleted first",
             full(vec![foreign_pod("stray", YEAR)]),
             now(),
-            acts(vec![evicts("stray", 30)], Reason::AwaitingDrain).again(1),
+            "[evict foreign team-b/stray stray-uid within 30 s] AwaitingDrain, again in 1 s",
         ),
-        ("its grace runs", full(vec![stray()]), at(34), waits(Reason::AwaitingDrain).again(1)),
-        ("its grace is over, and a finalizer holds it", full(vec![stray()]), at(35), ends().again(60)),
+        ("its grace runs", full(vec![stray()]), at(34), "[] AwaitingDrain, again in 1 s"),
+        (
+            "its grace is over, and a finalizer holds it",
+            full(vec![stray()]),
+            at(35),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending, again in 60 s",
+        ),
         (
             "its grace was over before the Node was deleted",
             full(vec![ending(foreign_pod("stray", YEAR), 2)]),
             now(),
-            ends().again(60),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending, again in 60 s",
         ),
-        ("another came for it", full(vec![foreign_pod("stray", YEAR)]), at(35), again),
+        (
+            "another came for it",
+            full(vec![foreign_pod("stray", YEAR)]),
+            at(35),
+            "[terminate i-1: its Node is deleted, evict foreign team-b/stray stray-uid within 30 s] \
+                AwaitingTermination, pending, again in 60 s",
+        ),
         (
             "the database's own pod is awaited for longer",
             full(vec![pod("orders-0", true), stray()]),
             at(300),
-            waits(Reason::AwaitingDrain).again(1),
+            "[] AwaitingDrain, again in 1 s",
         ),
         (
             "deleted while the database still runs there",
             serving,
             now(),
-            acts(vec![evicts("stray", 30)], Reason::AwaitingMove).again(60),
+            "[evict foreign team-b/stray stray-uid within 30 s] AwaitingMove, again in 60 s",
         ),
     ]);
 }

@@ -38,7 +38,7 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                 it.instances.swept_at = None;
             }),
             now(),
-            acts(vec![Action::AddFinalizer], Reason::Progressing),
+            "[add finalizer] Progressing",
         ),
         (
             "nothing is decided before EC2 was seen, for a Node that is older than this operator's term",
@@ -47,13 +47,13 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                 it.leading_since = at(2);
             }),
             now(),
-            waits(Reason::AwaitingInventory),
+            "[] AwaitingInventory",
         ),
         (
             "a Node of this term has nothing in EC2 yet, whether EC2 lists anything or not",
             with(|it| it.instances.swept_at = None),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "but where a launch of it was sent, EC2 must show what became of it",
@@ -62,31 +62,31 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                 it.has_sent = true;
             }),
             now(),
-            waits(Reason::AwaitingInventory),
+            "[] AwaitingInventory",
         ),
         (
             "the first type in the first zone",
             world(),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "a NodeClass of which no machine can be launched",
             with(|it| it.class = Some(judged_class(3, Some(false)))),
             now(),
-            stalls(Reason::NodeClassNotReady),
+            "[] stalled NodeClassNotReady",
         ),
         (
             "a NodeClass that was judged before it was changed",
             with(|it| it.class = Some(judged_class(2, Some(false)))),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "a NodeClass that could not be judged",
             with(|it| it.class = Some(judged_class(3, None))),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "EC2 shows its subnet in another zone: a machine would come up there",
@@ -95,7 +95,7 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                     Some(class_with_subnets(&[("subnet-a", "us-east-1b"), ("subnet-b", "us-east-1b")]));
             }),
             now(),
-            launches(launch_of(1, "r7i.large", 1, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "there is no other in the zone of the volume",
@@ -105,26 +105,26 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                 it.node.spec.zone = Some("us-east-1a".to_owned());
             }),
             now(),
-            stalls(Reason::NodeClassMismatch),
+            "[] stalled NodeClassMismatch",
         ),
         (
             "EC2 does not show the first subnet: the next is tried",
             with(|it| it.class = Some(class_with_subnets(&[("subnet-c", "us-east-1c")]))),
             now(),
-            launches(launch_of(1, "r7i.large", 2, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1c] Launching, pending",
         ),
         (
             "EC2 shows no subnet of the class: EC2 itself is requested",
             with(|it| it.class = Some(class_with_subnets(&[]))),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
-        ("no NodeClass", with(|it| it.class = None), now(), stalls(Reason::NodeClassNotFound).again(60)),
+        ("no NodeClass", with(|it| it.class = None), now(), "[] stalled NodeClassNotFound, again in 60 s"),
         (
             "a closed quota gate",
             with(|it| it.offerings = quota_closed()),
             now(),
-            waits(Reason::QuotaExceeded).again(60),
+            "[] QuotaExceeded, again in 60 s",
         ),
         (
             "only the zone of the volume",
@@ -133,31 +133,31 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
                 it.node.spec.zones = vec!["us-east-1a".to_owned()];
             }),
             now(),
-            launches(launch_of(1, "r7i.large", 2, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1c] Launching, pending",
         ),
         (
             "only the allowed zones",
             with(|it| it.node.spec.zones = vec!["us-east-1c".to_owned(), "us-east-1b".to_owned()]),
             now(),
-            launches(launch_of(1, "r7i.large", 1, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "no subnet in the zone",
             with(|it| it.node.spec.zone = Some("us-east-1f".to_owned())),
             now(),
-            stalls(Reason::NodeClassMismatch),
+            "[] stalled NodeClassMismatch",
         ),
         (
             "no type that the class allows",
             with(|it| it.class.as_mut().unwrap().spec.instance_types = vec!["m7i.*".to_owned()]),
             now(),
-            stalls(Reason::NodeClassMismatch),
+            "[] stalled NodeClassMismatch",
         ),
         (
             "a type that the class does not allow is passed over",
             with(|it| it.class.as_mut().unwrap().spec.instance_types = vec!["r6i.*".to_owned()]),
             now(),
-            launches(launch_of(1, "r6i.large", 0, 0, now())),
+            "[launch attempt 1, r6i.large in us-east-1a] Launching, pending",
         ),
     ]);
 }
@@ -179,7 +179,7 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
             "the preferred type in another zone comes before another type",
             with(|it| it.offerings = unavailable(&[("r7i.large", "us-east-1a", 100)])),
             now(),
-            launches(launch_of(1, "r7i.large", 1, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "another type when the preferred one is nowhere to be had",
@@ -188,7 +188,7 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
                 it.offerings.unavailable.retain(|(name, _), _| name == "r7i.large");
             }),
             now(),
-            launches(launch_of(1, "r6i.large", 0, 0, now())),
+            "[launch attempt 1, r6i.large in us-east-1a] Launching, pending",
         ),
         (
             "a full subnet leaves the others of its zone",
@@ -197,10 +197,7 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
                 it.offerings.full = BTreeMap::from([("subnet-a".to_owned(), at(100))]);
             }),
             now(),
-            launches(NodeCreation {
-                subnet_id: "subnet-b".to_owned(),
-                ..launch_of(1, "r7i.large", 0, 0, now())
-            }),
+            "[launch attempt 1, r7i.large in us-east-1a {subnetID: subnet-b}] Launching, pending",
         ),
         (
             "every subnet is full: until the first has room",
@@ -209,7 +206,7 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
                 it.offerings.full = BTreeMap::from(full);
             }),
             now(),
-            waits(Reason::InsufficientCapacity).again(90),
+            "[] InsufficientCapacity, again in 90 s",
         ),
         (
             "what EC2 does not support with the image of another class",
@@ -219,7 +216,7 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
                 it.offerings.unsupported = BTreeMap::from([(key("ami-2", "us-east-1a"), at(100))]);
             }),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "what EC2 does not support with this one",
@@ -229,13 +226,13 @@ fn the_first_type_with_capacity_in_any_allowed_zone_is_taken() {
                 it.offerings.unsupported = BTreeMap::from([(key("ami-1", "us-east-1a"), at(100))]);
             }),
             now(),
-            launches(launch_of(1, "r7i.large", 1, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "none anywhere: until the first pause is over",
             with(|it| it.offerings = all(&[100, 90, 100, 40, 100, 100])),
             now(),
-            waits(Reason::InsufficientCapacity).again(30),
+            "[] InsufficientCapacity, again in 30 s",
         ),
     ]);
     let plan = plan(&with(|it| it.offerings = all(&[100; 6])), now());

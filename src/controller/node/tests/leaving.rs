@@ -11,16 +11,6 @@ pub(super) fn leaves(observed: Observed, change: impl FnOnce(&mut Observed)) -> 
     observed
 }
 
-fn evicts(pod: &str, at_once: bool) -> Action {
-    Action::EvictPod { namespace: "team-a".into(), name: pod.into(), uid: format!("{pod}-uid"), at_once }
-}
-
-fn released() -> Row {
-    acts(vec![Action::RemoveFinalizer], Reason::Deleting)
-}
-
-pub(super) const WHY: &str = "its Node is deleted";
-
 fn cordoned() -> CoreNode {
     let mut core_node = core_node();
     core_node.spec.as_mut().unwrap().unschedulable = Some(true);
@@ -29,22 +19,26 @@ fn cordoned() -> CoreNode {
 
 #[test]
 fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
-    let doubts = || waits(Reason::InDoubt).pending();
     hold(vec![
         (
             "others' finalizers are theirs",
             leaves(world(), |it| it.node.metadata.finalizers = Some(vec!["else".into()])),
             now(),
-            waits(Reason::Deleting),
+            "[] Deleting",
         ),
         (
             "EC2 was not seen yet",
             leaves(world(), |it| it.instances.swept_at = None),
             now(),
-            waits(Reason::AwaitingInventory),
+            "[] AwaitingInventory",
         ),
-        ("nothing was ever decided", deleting(world()), now(), released()),
-        ("an attempt without an answer is never sent again", deleting(attempted()), now(), doubts()),
+        ("nothing was ever decided", deleting(world()), now(), "[remove finalizer] Deleting"),
+        (
+            "an attempt without an answer is never sent again",
+            deleting(attempted()),
+            now(),
+            "[] InDoubt, pending",
+        ),
         (
             "nor when its pause is over",
             leaves(attempted(), |it| {
@@ -57,50 +51,50 @@ fn a_node_that_has_no_machine_is_released_only_when_none_can_come() {
                 });
             }),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
-        ("nor without a class", leaves(attempted(), |it| it.class = None), now(), doubts()),
+        ("nor without a class", leaves(attempted(), |it| it.class = None), now(), "[] InDoubt, pending"),
         (
             "one empty sweep releases nothing",
             leaves(attempted(), |it| it.instances.empty = empty(9, 9)),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "absence is proven",
             leaves(attempted(), |it| it.instances.empty = empty(1, 1201)),
             at(1202),
-            released(),
+            "[remove finalizer] Deleting",
         ),
         (
             "it was launched after all: recorded, then taken down",
             leaves(attempted(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+            "[record i-1] Deleting, pending",
         ),
         (
             "refused for certain",
             deleting(with_launch(world(), refused("InvalidAMIID.NotFound", at(2)))),
             now(),
-            released(),
+            "[remove finalizer] Deleting",
         ),
         (
             "the status was lost: a machine of ours goes the whole way",
             leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+            "[record i-1] Deleting, pending",
         ),
         (
             "the status was lost, and only the tags are ours: neither recorded nor terminated, nor awaited",
             leaves(world(), |it| it.instances.instances = vec![copy_of_our_tags("i-1")]),
             now(),
-            released(),
+            "[remove finalizer] Deleting",
         ),
         (
             "the status was lost, and the machine is ending",
             leaves(world(), |it| it.instances.instances = vec![instance("i-1", InstanceState::ShuttingDown)]),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
     ]);
 }
@@ -114,54 +108,55 @@ fn a_machine_is_emptied_before_it_is_terminated() {
             change(it);
         })
     };
-    let ends = |before: Vec<Action>| {
-        let mut actions = before;
-        actions.push(terminates("i-1", WHY));
-        acts(actions, Reason::AwaitingTermination).pending()
-    };
     hold(vec![
         (
             "cordoned first, and pods are asked to end",
             leaves(settled(), |it| it.pods = vec![pod("orders-0", false)]),
             now(),
-            acts(
-                vec![Action::Cordon(CORE_NODE.into(), "core-uid".into()), evicts("orders-0", false)],
-                Reason::AwaitingDrain,
-            )
-            .again(1),
+            "[cordon ip-10-0-0-1 core-uid, evict team-a/orders-0 orders-0-uid] AwaitingDrain, again in 1 s",
         ),
         (
             "a pod is asked once",
             full(|it| it.pods = vec![pod("orders-0", true)]),
             now(),
-            waits(Reason::AwaitingDrain).again(1),
+            "[] AwaitingDrain, again in 1 s",
         ),
         (
             "a VolumeAttachment",
             full(|it| it.attachments = vec!["csi-1".into()]),
             now(),
-            waits(Reason::AwaitingDetach).again(5),
+            "[] AwaitingDetach, again in 5 s",
         ),
-        ("empty", full(|_| {}), now(), ends(vec![])),
+        ("empty", full(|_| {}), now(), "[terminate i-1: its Node is deleted] AwaitingTermination, pending"),
         (
             "empty, and not cordoned yet",
             deleting(settled()),
             now(),
-            ends(vec![Action::Cordon(CORE_NODE.into(), "core-uid".into())]),
+            "[cordon ip-10-0-0-1 core-uid, terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "the CSI driver says detached while an older sweep shows the volume",
             full(data_of),
             now(),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
-        ("before it joined", deleting(launched(InstanceState::Pending)), now(), ends(vec![])),
-        ("while its kubelet is awaited", deleting(launched(InstanceState::Running)), now(), ends(vec![])),
+        (
+            "before it joined",
+            deleting(launched(InstanceState::Pending)),
+            now(),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
+        ),
+        (
+            "while its kubelet is awaited",
+            deleting(launched(InstanceState::Running)),
+            now(),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
+        ),
         (
             "its Kubernetes node is gone and a volume is attached",
             leaves(launched(InstanceState::Running), data_of),
             now(),
-            waits(Reason::AwaitingDetach).again(1),
+            "[] AwaitingDetach, again in 1 s",
         ),
         (
             "EC2 shows it stopped: nothing runs there",
@@ -171,7 +166,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 it.attachments = vec!["csi-1".into()];
             }),
             now(),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "its kubelet has been silent for four minutes",
@@ -181,7 +176,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 it.pods = vec![pod("orders-0", true)];
             }),
             at(299),
-            waits(Reason::AwaitingDrain).again(1),
+            "[] AwaitingDrain, again in 1 s",
         ),
         (
             "for five: termination is the fence",
@@ -192,7 +187,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 it.attachments = vec!["csi-1".into()];
             }),
             at(300),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "its pod has not ended five minutes after its grace, though its kubelet is Ready",
@@ -201,13 +196,13 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 it.attachments = vec!["csi-1".into()];
             }),
             at(306),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "a second before",
             full(|it| it.pods = vec![pod("orders-0", true)]),
             at(305),
-            waits(Reason::AwaitingDrain).again(1),
+            "[] AwaitingDrain, again in 1 s",
         ),
         (
             "drained for five minutes, and a volume is not detached",
@@ -216,7 +211,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 drained_at(it, 10);
             }),
             at(310),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "a second before that",
@@ -225,7 +220,7 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 drained_at(it, 10);
             }),
             at(309),
-            waits(Reason::AwaitingDetach).again(5),
+            "[] AwaitingDetach, again in 5 s",
         ),
         (
             "without a Kubernetes node there is none to detach: nor is that awaited for ever",
@@ -234,13 +229,13 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                 drained_at(it, 10);
             }),
             at(310),
-            ends(vec![]),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
         (
             "terminating",
             full(|it| it.instances.instances[0].state = InstanceState::ShuttingDown),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "asked for once",
@@ -249,9 +244,14 @@ fn a_machine_is_emptied_before_it_is_terminated() {
                     BTreeMap::from([(id("i-1"), IssuedRequest { at: at(9), call_blocked: None })]);
             }),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
-        ("the class is gone", full(|it| it.class = None), now(), ends(vec![])),
+        (
+            "the class is gone",
+            full(|it| it.class = None),
+            now(),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
+        ),
     ]);
 }
 
@@ -282,25 +282,21 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
             change(it);
         })
     };
-    let released_with = |mut actions: Vec<Action>| {
-        actions.push(Action::ReleaseCoreNode(Box::new(core_node())));
-        actions.push(Action::RemoveFinalizer);
-        acts(actions, Reason::Deleting)
-    };
     hold(vec![
-        ("seen terminated", gone(|_| {}), now(), released_with(vec![])),
+        ("seen terminated", gone(|_| {}), now(), "[release ip-10-0-0-1, remove finalizer] Deleting"),
         (
             "its pods are deleted at once: nothing can run them",
             gone(|it| it.pods = vec![pod("orders-0", true)]),
             now(),
-            released_with(vec![Action::OutOfService(Box::new(core_node())), evicts("orders-0", true)]),
+            "[taint out of service ip-10-0-0-1, evict team-a/orders-0 orders-0-uid at once, \
+                release ip-10-0-0-1, remove finalizer] Deleting",
         ),
-        ("without a Kubernetes node", gone(|it| it.core_node = None), now(), released()),
+        ("without a Kubernetes node", gone(|it| it.core_node = None), now(), "[remove finalizer] Deleting"),
         (
             "EC2 does not show it: not on one sweep",
             leaves(settled(), |it| it.instances.instances.clear()),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "EC2 does not show it, and the status was lost but for the id: neither",
@@ -309,7 +305,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
                 status(it).creation = None;
             }),
             now(),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "absence is proven",
@@ -319,7 +315,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
                 it.core_node = None;
             }),
             at(1202),
-            released(),
+            "[remove finalizer] Deleting",
         ),
         (
             "EC2 never shows it, and its kubelet is Ready: it may be another account's EC2",
@@ -328,7 +324,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
                 it.instances.empty = empty(1, 1201);
             }),
             at(100_000),
-            waits(Reason::AwaitingTermination).pending(),
+            "[] AwaitingTermination, pending",
         ),
         (
             "absence is proven without the attempt",
@@ -339,7 +335,7 @@ fn the_finalizers_go_when_the_machine_is_seen_terminated_or_proven_absent() {
                 it.core_node = None;
             }),
             at(1202),
-            released(),
+            "[remove finalizer] Deleting",
         ),
     ]);
 }

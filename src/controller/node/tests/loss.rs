@@ -332,14 +332,14 @@ fn a_kubernetes_node_that_another_client_deletes_under_a_machine_that_is_well_as
             "EC2 is being asked whether the machine has ended",
             observed.clone(),
             now(),
-            waits(Reason::NodeNotReady).again(9),
+            "[] NodeNotReady, again in 9 s",
         ),
-        ("it cannot be undone", observed.clone(), at(19), waits(Reason::KubernetesNodeDeleted)),
+        ("it cannot be undone", observed.clone(), at(19), "[] KubernetesNodeDeleted"),
         (
             "five others are replaced for that: it runs on",
             many.clone(),
             at(19),
-            waits(Reason::RepairPostponed).again(60),
+            "[] RepairPostponed, again in 60 s",
         ),
     ]);
     assert_eq!(after(&many, 19).replacement_needed, None);

@@ -186,7 +186,7 @@ fn a_repair_is_postponed_by_too_many_others_an_old_inventory_and_a_zone_that_loo
         assert_eq!(matches!(plan.actions.first(), Some(Action::DeclareLost(_))), begins, "{name}: {plan:?}");
         assert_eq!(plan.priority == Priority::Repair, begins, "{name}: its calls are urgent");
         if !begins {
-            assert_eq!(Row::of(plan), waits(Reason::RepairPostponed).again(5), "{name}");
+            assert_eq!(line(&observed, at(300), &plan), "[] RepairPostponed, again in 5 s", "{name}");
             let status = after(&observed, 300);
             assert_eq!(
                 condition(&status.conditions, ConditionType::Lost),

@@ -15,18 +15,18 @@ fn missing(change: impl FnOnce(&mut Observed)) -> Observed {
 fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
     let late = at(3000);
     hold(vec![
-        ("not yet visible", missing(|_| {}), late, waits(Reason::Launching).pending()),
+        ("not yet visible", missing(|_| {}), late, "[] Launching, pending"),
         (
             "a sweep on its own says nothing, however late",
             missing(|it| it.instances.swept_at = Some(at(2999))),
             late,
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
         (
             "a window that is a second short",
             missing(|it| it.instances.empty = empty(1, 1200)),
             late,
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
         (
             "a window that began before this process did",
@@ -35,7 +35,7 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 it.instances.empty = empty(1, 1300);
             }),
             late,
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
         (
             "the attempt is long past, and this operator has led for 19 minutes: the status does not say what \
@@ -45,7 +45,7 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 it.instances.empty = empty(1801, 3000);
             }),
             late,
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
         (
             "proven: another follows, after its pause",
@@ -54,7 +54,7 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 launched_is(it, false, Reason::Launching, at(2980));
             }),
             late,
-            waits(Reason::NeverJoined).again(40).pending(),
+            "[] NeverJoined, pending, again in 40 s",
         ),
         (
             "proven, and the pause is over",
@@ -63,7 +63,7 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 launched_is(it, false, Reason::Launching, at(2940));
             }),
             late,
-            launches(launch_of(2, "r7i.large", 0, 1, late)),
+            "[launch attempt 2, r7i.large in us-east-1a {neverJoined: 1}] Launching, pending",
         ),
         (
             "a machine that had joined is lost, and its repair postponed: pending, or the proof would be \
@@ -74,13 +74,13 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::RepairPostponed).again(5).pending(),
+            "[] RepairPostponed, pending, again in 5 s",
         ),
         (
             "a machine that had joined is not lost without proof",
             missing(joined),
             late,
-            waits(Reason::Launching).pending().again(300),
+            "[] Launching, pending, again in 300 s",
         ),
         (
             "the status was lost but for the id: proven by tag",
@@ -92,13 +92,13 @@ fn an_instance_that_ec2_does_not_show_is_gone_only_on_proof() {
                 it.fleet.repairs = 5;
             }),
             late,
-            waits(Reason::RepairPostponed).again(5).pending(),
+            "[] RepairPostponed, pending, again in 5 s",
         ),
         (
             "the status was lost but for the id: not proven by one sweep",
             missing(|it| status(it).creation = None),
             late,
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
     ]);
 }

@@ -9,11 +9,6 @@ fn launchable(observed: &mut Observed) {
     observed.class.as_mut().unwrap().status = Some(status);
 }
 
-/// The next attempt takes this type in this zone.
-fn next(name: &str, subnet: usize) -> Row {
-    launches(launch_of(2, name, subnet, 0, now()))
-}
-
 #[test]
 fn a_quota_that_is_reached_is_answered_by_a_type_that_asks_less_of_it_or_nothing() {
     hold(vec![
@@ -24,7 +19,7 @@ fn a_quota_that_is_reached_is_answered_by_a_type_that_asks_less_of_it_or_nothing
                 it.offerings = quota_closed();
             }),
             now(),
-            waits(Reason::QuotaExceeded).again(60),
+            "[] QuotaExceeded, again in 60 s",
         ),
         (
             "a quota: the next type that counts against another one",
@@ -34,7 +29,7 @@ fn a_quota_that_is_reached_is_answered_by_a_type_that_asks_less_of_it_or_nothing
                 it.offerings = quota_closed();
             }),
             now(),
-            next("x2iedn.large", 0),
+            "[launch attempt 2, x2iedn.large in us-east-1a] Launching, pending",
         ),
         (
             "a quota: a smaller type of the same family may fit",
@@ -43,13 +38,13 @@ fn a_quota_that_is_reached_is_answered_by_a_type_that_asks_less_of_it_or_nothing
                 it.offerings = quota_closed();
             }),
             now(),
-            next("r7i.medium", 0),
+            "[launch attempt 2, r7i.medium in us-east-1a] Launching, pending",
         ),
         (
             "a quota that has room again",
             refused_with("VcpuLimitExceeded", |_| {}),
             now(),
-            next("r7i.large", 0),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
     ]);
 }
@@ -63,7 +58,7 @@ fn a_definite_refusal_is_answered_by_its_class() {
                 it.offerings = unavailable(&[("r7i.large", "us-east-1a", 182)]);
             }),
             now(),
-            next("r7i.large", 1),
+            "[launch attempt 2, r7i.large in us-east-1b] Launching, pending",
         ),
         (
             "no capacity anywhere: until the pause is over",
@@ -73,55 +68,55 @@ fn a_definite_refusal_is_answered_by_its_class() {
                 it.offerings = unavailable(&[("r7i.large", "us-east-1a", 182)]);
             }),
             now(),
-            waits(Reason::InsufficientCapacity).again(172),
+            "[] InsufficientCapacity, again in 172 s",
         ),
         (
             "no permission: after a pause",
             refused_with("UnauthorizedOperation", |_| {}),
             now(),
-            waits(Reason::Forbidden).again(292),
+            "[] Forbidden, again in 292 s",
         ),
         (
             "no permission: the pause is over",
             refused_with("UnauthorizedOperation", |_| {}),
             at(302),
-            launches(launch_of(2, "r7i.large", 0, 0, at(302))),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "a code of a later day: another attempt after the pause",
             refused_with("Whatever.New", |_| {}),
             at(301),
-            waits(Reason::Forbidden).again(1),
+            "[] Forbidden, again in 1 s",
         ),
         (
             "the pause after it is over",
             refused_with("Whatever.New", |_| {}),
             at(302),
-            launches(launch_of(2, "r7i.large", 0, 0, at(302))),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "invalid: nothing until a person changes something, or an hour has passed",
             refused_with("InvalidAMIID.NotFound", |_| {}),
             now(),
-            stalls(Reason::InvalidRequest).again(3592),
+            "[] stalled InvalidRequest, again in 3592 s",
         ),
         (
             "invalid, an hour later",
             refused_with("InvalidAMIID.NotFound", |_| {}),
             at(3602),
-            launches(launch_of(2, "r7i.large", 0, 0, at(3602))),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "invalid, and the class is launchable: after a pause",
             refused_with("InvalidAMIID.NotFound", launchable),
             at(301),
-            stalls(Reason::InvalidRequest).again(1),
+            "[] stalled InvalidRequest, again in 1 s",
         ),
         (
             "the pause is over",
             refused_with("InvalidAMIID.NotFound", launchable),
             at(302),
-            launches(launch_of(2, "r7i.large", 0, 0, at(302))),
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "invalid, and another type is preferred since",
@@ -129,19 +124,19 @@ fn a_definite_refusal_is_answered_by_its_class() {
                 it.node.spec.instance_types = vec!["r6i.large".into(), "r7i.large".into()];
             }),
             now(),
-            next("r6i.large", 0),
+            "[launch attempt 2, r6i.large in us-east-1a] Launching, pending",
         ),
         (
             "invalid, and the class is gone",
             refused_with("InvalidAMIID.NotFound", |it| it.class = None),
             now(),
-            stalls(Reason::InvalidRequest).again(3592),
+            "[] stalled InvalidRequest, again in 3592 s",
         ),
         (
             "a quota gate that closed meanwhile",
             refused_with("InsufficientInstanceCapacity", |it| it.offerings = quota_closed()),
             now(),
-            waits(Reason::QuotaExceeded).again(60),
+            "[] QuotaExceeded, again in 60 s",
         ),
     ]);
     let mut fixed = with_launch(world(), refused("InvalidAMIID.NotFound", at(2)));

@@ -3,8 +3,8 @@
 use kube::ResourceExt as _;
 
 use super::adopted::{
-    dedicated_core_node, issued, kept, legacy, named, own_tags, owned, plain_core_node, proven, recorded,
-    served, tagged, with, with_tag,
+    dedicated_core_node, issued, kept, legacy, named, owned, plain_core_node, proven, recorded, served,
+    tagged, with, with_tag,
 };
 use super::*;
 use crate::api::keys::{DATABASE_NODE_LABEL, NODE_UID_TAG};
@@ -45,12 +45,8 @@ fn what_would_be_released_is_fenced_for_nothing_and_a_loss_is_as_others() {
 
 #[test]
 fn a_machine_is_released_as_it_was_and_goes_on_running() {
-    let restore = || Action::RestoreCoreNode(Box::new(dedicated_core_node()));
-    let untag = || Action::Untag(id("i-1"), vec!["i-1".to_owned()], own_tags());
     let served = |change: fn(&mut Observed)| deleting(with(served(InstanceState::Running), change));
     let blocked = answered(Call::DeleteTags, "UnauthorizedOperation", Some(at(300)));
-    let finalizer = || vec![Action::RemoveFinalizer];
-    let releasing = |actions| acts(actions, Reason::Deleting).pending();
     let left = |it: &mut Observed| {
         it.instances.instances.clear();
         it.core_node = Some(plain_core_node());
@@ -64,15 +60,20 @@ fn a_machine_is_released_as_it_was_and_goes_on_running() {
                 it.attachments = vec!["csi-1".to_owned()];
             }),
             now(),
-            releasing(vec![restore(), untag()]),
+            "[restore ip-10-0-0-1, untag i-1] Deleting, pending",
         ),
         (
             "the Kubernetes node is restored",
             served(|it| it.core_node = Some(plain_core_node())),
             now(),
-            releasing(vec![untag()]),
+            "[untag i-1] Deleting, pending",
         ),
-        ("the Kubernetes node is gone", served(|it| it.core_node = None), now(), releasing(vec![untag()])),
+        (
+            "the Kubernetes node is gone",
+            served(|it| it.core_node = None),
+            now(),
+            "[untag i-1] Deleting, pending",
+        ),
         (
             "the tags were taken off just now",
             served(|it| {
@@ -80,7 +81,7 @@ fn a_machine_is_released_as_it_was_and_goes_on_running() {
                 it.issued_untags = Some(issued(7));
             }),
             now(),
-            releasing(Vec::new()),
+            "[] Deleting, pending",
         ),
         (
             "EC2 refuses to take them off",
@@ -88,7 +89,7 @@ fn a_machine_is_released_as_it_was_and_goes_on_running() {
                 it.issued_untags = Some(IssuedRequest { at: at(1), call_blocked: Some(blocked) });
             })),
             now(),
-            waits(Reason::Forbidden).pending().again(290),
+            "[] Forbidden, pending, again in 290 s",
         ),
         (
             "the tags are off",
@@ -97,13 +98,13 @@ fn a_machine_is_released_as_it_was_and_goes_on_running() {
                 it.issued_untags = Some(issued(7));
             })),
             now(),
-            acts(finalizer(), Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "the tags are off, and the operator has restarted since",
             deleting(with(tagged(InstanceState::Running), left)),
             now(),
-            acts(finalizer(), Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "the tags may be on their way",
@@ -112,74 +113,62 @@ fn a_machine_is_released_as_it_was_and_goes_on_running() {
                 it.issued_tags = Some(issued(7));
             })),
             now(),
-            releasing(Vec::new()),
+            "[] Deleting, pending",
         ),
         (
             "it is terminated",
             deleting(tagged(InstanceState::Terminated)),
             now(),
-            acts(finalizer(), Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
-        (
-            "EC2 does not know it",
-            deleting(recorded(&[])),
-            now(),
-            waits(Reason::AwaitingTermination).pending(),
-        ),
-        ("it is proven absent", deleting(proven(recorded(&[]))), now(), acts(finalizer(), Reason::Deleting)),
-        ("it is stopped", deleting(tagged(InstanceState::Stopped)), now(), releasing(vec![untag()])),
+        ("EC2 does not know it", deleting(recorded(&[])), now(), "[] AwaitingTermination, pending"),
+        ("it is proven absent", deleting(proven(recorded(&[]))), now(), "[remove finalizer] Deleting"),
+        ("it is stopped", deleting(tagged(InstanceState::Stopped)), now(), "[untag i-1] Deleting, pending"),
         (
             "it was never adopted",
             deleting(named(&with_tag(NODE_UID_TAG, "other-uid"))),
             now(),
-            acts(finalizer(), Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "EC2 was not requested to show it",
             deleting(with(recorded(&[]), |it| it.shown_by_id = None)),
             now(),
-            waits(Reason::Adopting).again(5),
+            "[] Adopting, again in 5 s",
         ),
     ]);
 }
 
 #[test]
 fn a_node_that_is_deleted_without_a_release_ends_its_machine_as_any_other() {
-    let terminate = || acts(vec![terminates("i-1", "its Node is deleted")], Reason::AwaitingTermination);
-    let cordon = Action::Cordon(CORE_NODE.to_owned(), "core-uid".to_owned());
     let legacy_pod = pod("legacy-db-0", false);
-    let evict = Action::EvictPod {
-        namespace: "team-a".to_owned(),
-        name: "legacy-db-0".to_owned(),
-        uid: "legacy-db-0-uid".to_owned(),
-        at_once: false,
-    };
     let untagged = || recorded(&[legacy(InstanceState::Running)]);
     hold(vec![
         (
             "the database's pod has the name that it was created with",
             deleting(kept(with(served(InstanceState::Running), |it| it.pods = vec![legacy_pod]))),
             now(),
-            acts(vec![cordon, evict], Reason::AwaitingDrain).again(1),
+            "[cordon ip-10-0-0-1 core-uid, evict team-a/legacy-db-0 legacy-db-0-uid] AwaitingDrain, \
+                again in 1 s",
         ),
-        ("it never joined", deleting(kept(tagged(InstanceState::Running))), now(), terminate().pending()),
         (
-            "it is not tagged yet",
-            deleting(kept(untagged())),
+            "it never joined",
+            deleting(kept(tagged(InstanceState::Running))),
             now(),
-            acts(vec![Action::Tag(id("i-1"), own_tags())], Reason::Adopting).pending(),
+            "[terminate i-1: its Node is deleted] AwaitingTermination, pending",
         ),
+        ("it is not tagged yet", deleting(kept(untagged())), now(), "[tag i-1] Adopting, pending"),
         (
             "it was never adopted",
             deleting(kept(named(&[legacy(InstanceState::Running)]))),
             now(),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "the status was lost",
             deleting(kept(named(&[owned(InstanceState::Running)]))),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+            "[record i-1] Deleting, pending",
         ),
     ]);
 }
@@ -198,13 +187,9 @@ fn launched(change: impl FnOnce(&mut Observed)) -> Observed {
 
 #[test]
 fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_places_the_pod_is_removed() {
-    let restore = |it: &Observed| Action::RestoreCoreNode(Box::new(it.core_node.clone().unwrap()));
     let tags: BTreeMap<String, String> =
         launch(1).tags.into_iter().filter(|(key, _)| key.starts_with("freehold.dev/")).collect();
     assert_eq!(tags.len(), 4, "{tags:?}");
-    let untag = |resources: &[&str]| {
-        Action::Untag(id("i-1"), resources.iter().map(|it| (*it).to_owned()).collect(), tags.clone())
-    };
     let released = |it: &mut Observed| it.core_node.as_mut().unwrap().metadata.finalizers = None;
     let bare = |it: &mut Observed| {
         it.tagged = Some(Ok(Vec::new()));
@@ -212,14 +197,22 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
             instance.tags.retain(|key, _| !tags.contains_key(key));
         }
     };
-    let releasing = |actions| acts(actions, Reason::Deleting).pending();
     let forbidden = answered(Call::DescribeTags, "UnauthorizedOperation", Some(at(300)));
-    let all = ["i-1", "vol-root-of-i-1", "eni-1"];
     let whole = launched(|_| {});
-    let restored = restore(&whole);
     hold(vec![
-        ("it serves", whole, now(), releasing(vec![restored, untag(&all)])),
-        ("its Kubernetes node is released", launched(released), now(), releasing(vec![untag(&all)])),
+        (
+            "it serves",
+            whole,
+            now(),
+            "[restore ip-10-0-0-1, untag i-1 with vol-root-of-i-1 and eni-1 {freehold.dev/attempt: 1}] \
+                Deleting, pending",
+        ),
+        (
+            "its Kubernetes node is released",
+            launched(released),
+            now(),
+            "[untag i-1 with vol-root-of-i-1 and eni-1 {freehold.dev/attempt: 1}] Deleting, pending",
+        ),
         (
             "an instance of an earlier attempt still has the tags",
             launched(|it| {
@@ -227,7 +220,7 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
                 it.tagged = Some(Ok(vec!["i-1".to_owned(), "i-0".to_owned(), "vol-of-i-0".to_owned()]));
             }),
             now(),
-            releasing(vec![untag(&["i-1"])]),
+            "[untag i-1 {freehold.dev/attempt: 1}] Deleting, pending",
         ),
         (
             "EC2 was not requested to show what has the tags",
@@ -236,16 +229,16 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
                 it.tagged = None;
             }),
             now(),
-            waits(Reason::Adopting).again(5),
+            "[] Adopting, again in 5 s",
         ),
         (
             "EC2 does not let the operator read what has the tags",
             launched(|it| {
                 released(it);
-                it.tagged = Some(Err(Box::new(forbidden.clone())));
+                it.tagged = Some(Err(Box::new(forbidden)));
             }),
             now(),
-            waits(Reason::Forbidden).again(290),
+            "[] Forbidden, again in 290 s",
         ),
         (
             "nothing has the tags any more, and the inventory is older",
@@ -254,7 +247,7 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
                 it.tagged = Some(Ok(Vec::new()));
             }),
             now(),
-            releasing(Vec::new()),
+            "[] Deleting, pending",
         ),
         (
             "the tags are off, and it is found by its token",
@@ -263,7 +256,7 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
                 bare(it);
             }),
             now(),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "the tags are off",
@@ -273,7 +266,7 @@ fn a_machine_that_freehold_launched_is_released_with_its_disks_and_nothing_that_
                 it.shown_by_id = Some(it.instances.instances.drain(..).collect());
             }),
             now(),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
     ]);
 }
@@ -287,24 +280,24 @@ fn a_launch_in_doubt_of_a_node_that_is_released_ends_when_its_absence_is_proven(
         }))
     };
     hold(vec![
-        ("it is not proven", doubtful(|_| {}), now(), waits(Reason::InDoubt).pending()),
+        ("it is not proven", doubtful(|_| {}), now(), "[] InDoubt, pending"),
         (
             "by its tag alone, which is taken off",
             doubtful(|it| it.instances.empty = EmptyRuns { by_token: None, ..empty(1, 1201) }),
             at(1202),
-            waits(Reason::InDoubt).pending(),
+            "[] InDoubt, pending",
         ),
         (
             "by its token, too",
             doubtful(|it| it.instances.empty = empty(1, 1201)),
             at(1202),
-            acts(vec![Action::RemoveFinalizer], Reason::Deleting),
+            "[remove finalizer] Deleting",
         ),
         (
             "it was launched after all: it goes on running",
             doubtful(|it| it.instances.instances = vec![instance("i-1", InstanceState::Running)]),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Deleting).pending(),
+            "[record i-1] Deleting, pending",
         ),
     ]);
 }

@@ -54,14 +54,14 @@ fn an_instance_starts_joins_and_is_made_ready() {
             "EC2 does not show it yet",
             launched_with(InstanceState::Pending, |it| it.instances.instances.clear()),
             now(),
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
-        ("it starts", launched(InstanceState::Pending), now(), waits(Reason::Launching).pending().again(890)),
+        ("it starts", launched(InstanceState::Pending), now(), "[] Launching, pending, again in 890 s"),
         (
             "it has been starting for 15 minutes",
             launched(InstanceState::Pending),
             at(900),
-            acts(vec![terminates("i-1", "EC2 did not start it within 900s")], Reason::NeverJoined).pending(),
+            "[terminate i-1: EC2 did not start it within 900s] NeverJoined, pending",
         ),
         (
             "it has been starting for a minute, and the attempt was decided half an hour before",
@@ -69,26 +69,26 @@ fn an_instance_starts_joins_and_is_made_ready() {
                 it.instances.instances[0].launched_at = Some(at(1800));
             }),
             at(1860),
-            waits(Reason::Launching).pending().again(840),
+            "[] Launching, pending, again in 840 s",
         ),
         (
             "a machine that has joined is started again",
             settled_with(|it| it.instances.instances[0].state = InstanceState::Pending),
             at(900),
-            waits(Reason::Launching).pending(),
+            "[] Launching, pending",
         ),
-        ("a state of a later day", launched(InstanceState::Unknown), now(), waits(Reason::Launching)),
+        ("a state of a later day", launched(InstanceState::Unknown), now(), "[] Launching"),
         (
             "it runs: its kubelet has its time from now, and is searched for without its label before that",
             launched(InstanceState::Running),
             now(),
-            waits(Reason::AwaitingRegistration).again(150),
+            "[] AwaitingRegistration, again in 150 s",
         ),
         (
             "it has run for a while",
             launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(4))),
             now(),
-            waits(Reason::AwaitingRegistration).again(144),
+            "[] AwaitingRegistration, again in 144 s",
         ),
         (
             "it registered: held first",
@@ -96,10 +96,7 @@ fn an_instance_starts_joins_and_is_made_ready() {
                 it.core_node = Some(core_node_with(&[], &ready("False", at(5))));
             }),
             now(),
-            acts(
-                vec![Action::HoldCoreNode(Box::new(core_node_with(&[], &ready("False", at(5)))))],
-                Reason::AwaitingInitialization,
-            ),
+            "[hold ip-10-0-0-1] AwaitingInitialization",
         ),
         (
             "its Kubernetes node is being deleted before it was held",
@@ -110,7 +107,7 @@ fn an_instance_starts_joins_and_is_made_ready() {
                 it.driver_registered = true;
             }),
             now(),
-            waits(Reason::NodeNotReady),
+            "[] NodeNotReady",
         ),
         (
             "not Ready yet",
@@ -118,14 +115,14 @@ fn an_instance_starts_joins_and_is_made_ready() {
                 it.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(5))));
             }),
             now(),
-            waits(Reason::AwaitingInitialization),
+            "[] AwaitingInitialization",
         ),
-        ("not Ready in its time", unready(), at(904), waits(Reason::AwaitingInitialization).again(1)),
+        ("not Ready in its time", unready(), at(904), "[] AwaitingInitialization, again in 1 s"),
         (
             "not Ready when its time is over: a person is asked",
             unready(),
             at(905),
-            stalls(Reason::AwaitingInitialization),
+            "[] stalled AwaitingInitialization",
         ),
         (
             "without the EBS driver when its time is over",
@@ -135,68 +132,63 @@ fn an_instance_starts_joins_and_is_made_ready() {
                 observed
             },
             at(905),
-            stalls(Reason::AwaitingInitialization).again(1),
+            "[] stalled AwaitingInitialization, again in 1 s",
         ),
         (
             "Ready, and the EBS driver is awaited: nothing wakes the Node for that",
             launched_with(InstanceState::Running, |it| it.core_node = Some(core_node())),
             now(),
-            waits(Reason::AwaitingInitialization).again(1),
+            "[] AwaitingInitialization, again in 1 s",
         ),
         (
             "it registered without the taint, as its user data says",
             launched_with(InstanceState::Running, |it| it.core_node = Some(untainted())),
             now(),
-            acts(vec![Action::Dedicate(Box::new(untainted()))], Reason::AwaitingInitialization),
+            "[dedicate ip-10-0-0-1] AwaitingInitialization",
         ),
         (
             "it registered without the label",
             launched_with(InstanceState::Running, |it| it.core_node = Some(unlabelled())),
             now(),
-            acts(vec![Action::Dedicate(Box::new(unlabelled()))], Reason::AwaitingInitialization),
+            "[dedicate ip-10-0-0-1] AwaitingInitialization",
         ),
         (
             "the taint is taken off while the database runs there: it is put back",
             settled_with(|it| it.core_node = Some(untainted())),
             now(),
-            Row { actions: vec![Action::Dedicate(Box::new(untainted()))], ..done() },
+            "[dedicate ip-10-0-0-1] as wanted",
         ),
-        ("settled", settled(), now(), done()),
+        ("settled", settled(), now(), "[] as wanted"),
         (
             "settled, and the EBS driver is being updated",
             settled_with(|it| it.driver_registered = false),
             at(100_000),
-            waits(Reason::NodeNotReady).again(5),
+            "[] NodeNotReady, again in 5 s",
         ),
-        (
-            "Ready no more",
-            settled_with(|it| silent_since(it, 9)),
-            now(),
-            waits(Reason::NodeNotReady).again(299),
-        ),
+        ("Ready no more", settled_with(|it| silent_since(it, 9)), now(), "[] NodeNotReady, again in 299 s"),
         (
             "its Kubernetes node is gone",
             settled_with(|it| it.core_node = None),
             now(),
-            waits(Reason::NodeNotReady).again(300),
+            "[] NodeNotReady, again in 300 s",
         ),
         (
             "the NodeClass is gone: nothing changes for what runs",
             settled_with(|it| it.class = None),
             now(),
-            done(),
+            "[] as wanted",
         ),
         (
             "the NodeClass changed: nothing is replaced",
             settled_with(|it| it.class.as_mut().unwrap().spec.image_id = "ami-2".into()),
             now(),
-            done(),
+            "[] as wanted",
         ),
         (
             "the type left the list: planned by the Database, not here",
             settled_with(|it| it.node.spec.instance_types = vec!["r6i.large".into()]),
             now(),
-            done(),
+            "[] as wanted",
         ),
     ]);
 }
@@ -205,25 +197,20 @@ fn an_instance_starts_joins_and_is_made_ready() {
 fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() {
     let late =
         || launched_with(InstanceState::Running, |it| launched_is(it, true, Reason::AsExpected, at(1)));
-    let register = "its kubelet did not register within 900s";
     hold(vec![
-        ("a second before the end", late(), at(900), waits(Reason::AwaitingRegistration).again(1)),
+        ("a second before the end", late(), at(900), "[] AwaitingRegistration, again in 1 s"),
         (
             "it never registered: its console is read first",
             late(),
             at(901),
-            acts(vec![Action::LogConsole(id("i-1")), terminates("i-1", register)], Reason::NeverJoined)
-                .pending(),
+            "[log console of i-1, terminate i-1: its kubelet did not register within 900s] NeverJoined, \
+                pending",
         ),
         (
             "it was stopped before it joined",
             launched(InstanceState::Stopped),
             now(),
-            acts(
-                vec![terminates("i-1", "it was stopped before it joined the cluster")],
-                Reason::InstanceLost,
-            )
-            .pending(),
+            "[terminate i-1: it was stopped before it joined the cluster] InstanceLost, pending",
         ),
         (
             "its type left the list",
@@ -231,27 +218,19 @@ fn a_machine_that_has_not_joined_is_ended_when_it_never_will_or_is_not_wanted() 
                 it.node.spec.instance_types = vec!["r6i.large".into()];
             }),
             now(),
-            acts(
-                vec![terminates("i-1", "its type r7i.large is no longer in instanceTypes")],
-                Reason::Launching,
-            )
-            .pending(),
+            "[terminate i-1: its type r7i.large is no longer in instanceTypes] Launching, pending",
         ),
         (
             "the list was reordered",
             launched_with(InstanceState::Running, |it| it.node.spec.instance_types.reverse()),
             now(),
-            waits(Reason::AwaitingRegistration).again(150),
+            "[] AwaitingRegistration, again in 150 s",
         ),
         (
             "the volume is in another zone",
             launched_with(InstanceState::Running, |it| it.node.spec.zone = Some("us-east-1b".into())),
             now(),
-            acts(
-                vec![terminates("i-1", "it is in us-east-1a and the volume is in us-east-1b")],
-                Reason::Launching,
-            )
-            .pending(),
+            "[terminate i-1: it is in us-east-1a and the volume is in us-east-1b] Launching, pending",
         ),
     ]);
 }
@@ -290,44 +269,44 @@ fn a_termination_is_asked_for_once_and_a_refusal_is_not_hammered() {
     };
     let forbidden =
         |until: Option<i64>| answered(Call::TerminateInstances, "UnauthorizedOperation", until.map(at));
-    let again = || {
-        let actions = vec![
-            Action::LogConsole(id("i-1")),
-            terminates("i-1", "its kubelet did not register within 900s"),
-        ];
-        acts(actions, Reason::NeverJoined).pending()
-    };
     hold(vec![
         (
             "accepted, and the last sweep is older",
             late(999, issued(1000, None)),
             at(1001),
-            waits(Reason::NeverJoined).pending(),
+            "[] NeverJoined, pending",
         ),
         (
             "a sweep at once may not show it yet",
             late(1005, issued(1000, None)),
             at(1006),
-            waits(Reason::NeverJoined).pending(),
+            "[] NeverJoined, pending",
         ),
-        ("still running five seconds later: once more", late(1006, issued(1000, None)), at(1006), again()),
+        (
+            "still running five seconds later: once more",
+            late(1006, issued(1000, None)),
+            at(1006),
+            "[log console of i-1, terminate i-1: its kubelet did not register within 900s] NeverJoined, \
+                pending",
+        ),
         (
             "refused: its pause",
             late(1006, issued(1000, Some(forbidden(Some(1300))))),
             at(1006),
-            waits(Reason::Forbidden).again(294).pending(),
+            "[] Forbidden, pending, again in 294 s",
         ),
         (
             "refused: the pause is over",
             late(1299, issued(1000, Some(forbidden(Some(1300))))),
             at(1300),
-            again(),
+            "[log console of i-1, terminate i-1: its kubelet did not register within 900s] NeverJoined, \
+                pending",
         ),
         (
             "refused without a time",
             late(1006, issued(1000, Some(forbidden(None)))),
             at(1006),
-            waits(Reason::Forbidden).again(54).pending(),
+            "[] Forbidden, pending, again in 54 s",
         ),
     ]);
 }

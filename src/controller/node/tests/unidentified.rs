@@ -44,13 +44,12 @@ fn lost_for(seconds: i64) -> Observed {
 #[test]
 fn a_lost_status_never_leads_to_a_second_machine() {
     let shown = |instances: Vec<Instance>| with(|it| it.instances.instances = instances);
-    let records = |name: &str| acts(vec![Action::RecordInstance(id(name))], Reason::Launching);
     hold(vec![
         (
             "what carries this UID is recorded",
             shown(vec![instance("i-1", InstanceState::Running)]),
             now(),
-            records("i-1"),
+            "[record i-1] Launching",
         ),
         (
             "the newest attempt of several",
@@ -60,7 +59,7 @@ fn a_lost_status_never_leads_to_a_second_machine() {
                 instance("i-9", InstanceState::Running),
             ]),
             now(),
-            records("i-10"),
+            "[record i-10] Launching",
         ),
         (
             "one that lives before one that is being terminated",
@@ -69,39 +68,44 @@ fn a_lost_status_never_leads_to_a_second_machine() {
                 instance_of_attempt(2, "i-2", InstanceState::ShuttingDown),
             ]),
             now(),
-            records("i-1"),
+            "[record i-1] Launching",
         ),
         (
             "nothing follows one that is only being terminated",
             shown(vec![instance("i-1", InstanceState::ShuttingDown)]),
             now(),
-            records("i-1"),
+            "[record i-1] Launching",
         ),
         (
             "the attempts that were used up are counted",
             shown(vec![instance_of_attempt(4, "i-4", InstanceState::Terminated)]),
             now(),
-            launches(launch_of(5, "r7i.large", 0, 0, now())),
+            "[launch attempt 5, r7i.large in us-east-1a] Launching, pending",
         ),
         (
             "it was empty although this process sent a launch: nothing follows while one may come to light",
             with(|it| it.has_sent = true),
             now(),
-            waits(Reason::InDoubt).pending(),
+            "[] InDoubt, pending",
         ),
         (
             "empty, and the Node is older than this operator's term",
             with(|it| it.leading_since = at(2)),
             now(),
-            waits(Reason::InDoubt).pending(),
+            "[] InDoubt, pending",
         ),
         (
             "found lost, and searched for less than the window since",
             lost_for(1199),
             at(1300),
-            waits(Reason::InDoubt).pending(),
+            "[] InDoubt, pending",
         ),
-        ("and for the window", lost_for(1201), at(1300), launches(launch_of(1, "r7i.large", 0, 0, at(1300)))),
+        (
+            "and for the window",
+            lost_for(1201),
+            at(1300),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
+        ),
         (
             "what comes to light is recorded",
             Observed {
@@ -112,13 +116,13 @@ fn a_lost_status_never_leads_to_a_second_machine() {
                 ..lost_for(600)
             },
             at(700),
-            records("i-2"),
+            "[record i-2] Launching",
         ),
         (
             "a copy of our tags is not recorded, and its attempt is not counted",
             shown(vec![Instance { token: None, ..instance_of_attempt(4, "i-4", InstanceState::Running) }]),
             now(),
-            launches(launch_of(1, "r7i.large", 0, 0, now())),
+            "[launch attempt 1, r7i.large in us-east-1a] Launching, pending",
         ),
     ]);
 }
@@ -126,20 +130,18 @@ fn a_lost_status_never_leads_to_a_second_machine() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on_doubt() {
-    let resends = || acts(vec![Action::Resend("boot".to_owned())], Reason::InDoubt).pending();
-    let doubts = || waits(Reason::InDoubt).pending();
     hold(vec![
         (
             "what has its token is its own",
             attempted_with(|it| it.instances.instances = vec![instance("i-1", InstanceState::Pending)]),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Launching).pending(),
+            "[record i-1] Launching, pending",
         ),
         (
             "a terminated one, too",
             attempted_with(|it| it.instances.instances = vec![instance("i-1", InstanceState::Terminated)]),
             now(),
-            acts(vec![Action::RecordInstance(id("i-1"))], Reason::Launching).pending(),
+            "[record i-1] Launching, pending",
         ),
         (
             "a later attempt's is, too: the status is older than what was done",
@@ -148,7 +150,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.sent = Some(sent(9));
             }),
             now(),
-            acts(vec![Action::RecordInstance(id("i-2"))], Reason::Launching).pending(),
+            "[record i-2] Launching, pending",
         ),
         (
             "a copy of our tags is not",
@@ -158,20 +160,25 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.sent = Some(sent(9));
             }),
             now(),
-            doubts().again(1),
+            "[] InDoubt, pending, again in 1 s",
         ),
-        ("found at start-up and looked up: the same call", attempted(), now(), resends()),
+        (
+            "found at start-up and looked up: the same call",
+            attempted(),
+            now(),
+            "[launch again] InDoubt, pending",
+        ),
         (
             "found at start-up: not before the first sweep of this process",
             attempted_with(|it| it.leading_since = at(9)),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "not before the first look-up by token",
             attempted_with(|it| it.instances.token_looked_up_at = None),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "nor with a look-up by token from before this process",
@@ -180,52 +187,57 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.instances.token_looked_up_at = Some(at(7));
             }),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "our own send: after its pause",
             attempted_with(|it| it.sent = Some(sent(9))),
             now(),
-            doubts().again(1),
+            "[] InDoubt, pending, again in 1 s",
         ),
-        ("our own send: then the same call", attempted_with(|it| it.sent = Some(sent(8))), now(), resends()),
+        (
+            "our own send: then the same call",
+            attempted_with(|it| it.sent = Some(sent(8))),
+            now(),
+            "[launch again] InDoubt, pending",
+        ),
         (
             "a closed quota gate holds the same call back, too",
             attempted_with(|it| it.offerings = quota_closed()),
             now(),
-            waits(Reason::QuotaExceeded).again(60).pending(),
+            "[] QuotaExceeded, pending, again in 60 s",
         ),
         (
             "six hours to the second",
             attempted_with(|it| it.instances.swept_at = Some(at(21_600))),
             at(21_600),
-            resends(),
+            "[launch again] InDoubt, pending",
         ),
-        ("a token older than six hours is never sent", attempted(), at(21_601), doubts()),
+        ("a token older than six hours is never sent", attempted(), at(21_601), "[] InDoubt, pending"),
         (
             "the class' user data changed",
             attempted_with(|it| it.class.as_mut().unwrap().spec.user_data = "new".into()),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "decided by a release that added other constants to the request",
             attempted_with(|it| status(it).creation.as_mut().unwrap().shape = -1),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
-        ("the class is gone", attempted_with(|it| it.class = None), now(), doubts()),
+        ("the class is gone", attempted_with(|it| it.class = None), now(), "[] InDoubt, pending"),
         (
             "a changed image does not matter: the recorded request is sent",
             attempted_with(|it| it.class.as_mut().unwrap().spec.image_id = "ami-2".into()),
             now(),
-            resends(),
+            "[launch again] InDoubt, pending",
         ),
         (
             "refused after doubt",
             attempted_with(|it| it.sent = Some(Sent { refused_after_doubt: true, ..sent(1) })),
             now(),
-            doubts(),
+            "[] InDoubt, pending",
         ),
         (
             "no capacity left while in doubt: still never another zone or type",
@@ -234,7 +246,7 @@ fn an_attempt_without_an_id_is_adopted_resent_or_looked_up_and_never_replaced_on
                 it.offerings = unavailable(&[("r7i.large", "us-east-1a", 100)]);
             }),
             now(),
-            resends(),
+            "[launch again] InDoubt, pending",
         ),
     ]);
 }
@@ -249,13 +261,27 @@ fn only_proven_absence_ends_doubt() {
         })
     };
     let late = at(2000);
-    let resends = || acts(vec![Action::Resend("boot".to_owned())], Reason::InDoubt).pending();
     hold(vec![
-        ("a whole window", proven(51, 1251, |_| {}), late, launches(launch_of(2, "r7i.large", 0, 0, late))),
-        ("a second short", proven(51, 1250, |_| {}), late, resends()),
-        ("a run that began with the send", proven(50, 1300, |_| {}), late, resends()),
-        ("by tag alone", proven(51, 1251, |it| it.instances.empty.by_token = None), late, resends()),
-        ("by token alone", proven(51, 1251, |it| it.instances.empty.by_tag = None), late, resends()),
+        (
+            "a whole window",
+            proven(51, 1251, |_| {}),
+            late,
+            "[launch attempt 2, r7i.large in us-east-1a] Launching, pending",
+        ),
+        ("a second short", proven(51, 1250, |_| {}), late, "[launch again] InDoubt, pending"),
+        ("a run that began with the send", proven(50, 1300, |_| {}), late, "[launch again] InDoubt, pending"),
+        (
+            "by tag alone",
+            proven(51, 1251, |it| it.instances.empty.by_token = None),
+            late,
+            "[launch again] InDoubt, pending",
+        ),
+        (
+            "by token alone",
+            proven(51, 1251, |it| it.instances.empty.by_tag = None),
+            late,
+            "[launch again] InDoubt, pending",
+        ),
         (
             "found at start-up: an earlier process may have sent until this one started",
             proven(51, 1251, |it| {
@@ -265,13 +291,13 @@ fn only_proven_absence_ends_doubt() {
                 it.instances.token_looked_up_at = Some(at(1251));
             }),
             late,
-            resends(),
+            "[launch again] InDoubt, pending",
         ),
         (
             "the machines that never joined are counted on",
             proven(51, 1251, |it| status(it).creation.as_mut().unwrap().never_joined = 2),
             late,
-            launches(launch_of(2, "r7i.large", 0, 2, late)),
+            "[launch attempt 2, r7i.large in us-east-1a {neverJoined: 2}] Launching, pending",
         ),
         (
             "without capacity the proof is kept",
@@ -281,13 +307,13 @@ fn only_proven_absence_ends_doubt() {
                 it.offerings = unavailable(&[("r7i.large", "us-east-1a", 2100)]);
             }),
             late,
-            waits(Reason::InsufficientCapacity).again(100).pending(),
+            "[] InsufficientCapacity, pending, again in 100 s",
         ),
         (
             "without a class, too",
             proven(51, 1251, |it| it.class = None),
             late,
-            stalls(Reason::NodeClassNotFound).again(60).pending(),
+            "[] stalled NodeClassNotFound, pending, again in 60 s",
         ),
     ]);
 }
