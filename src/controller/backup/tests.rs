@@ -3,6 +3,7 @@
 mod checkpoint;
 mod ending;
 mod life;
+mod line;
 mod messages;
 mod root;
 mod snapshot;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use serde_json::json;
 
+use self::line::line;
 use super::observe::{ById, EnginePod, EngineView, Observed, engine};
 use super::plan::action::{Action, Plan, Verdict};
 use super::plan::plan;
@@ -228,22 +230,12 @@ fn answered(call: Call, code: &str, until: i64) -> IssuedRequest {
     IssuedRequest { at: at(5), call_blocked: Some(call_blocked) }
 }
 
-/// Each row: its name, the world, the moment, the actions, what is waited for, and how it ends.
-type Case = (&'static str, Observed, Timestamp, Vec<Action>, &'static str, Option<Verdict>);
+/// A row: its name, the world, the moment, and the plan as `line` writes it.
+type Case = (&'static str, Observed, Timestamp, &'static str);
 
 fn hold(rows: Vec<Case>) {
-    for (name, observed, now, actions, waiting, verdict) in rows {
+    for (name, observed, now, expected) in rows {
         let plan = plan(&observed, now);
-        let waits = plan.waiting.as_ref().map(crate::controller::tests::golden::variant).unwrap_or_default();
-        pretty_assertions::assert_eq!(
-            (plan.actions, waits.as_str(), plan.verdict),
-            (actions, waiting, verdict),
-            "{name}"
-        );
+        pretty_assertions::assert_eq!(line(now, &plan), expected, "{name}");
     }
-}
-
-fn creates(attempt: i32, when: i64, with_checkpoint: bool) -> Vec<Action> {
-    let source = if with_checkpoint { source() } else { BackupSource { image: None, ..source() } };
-    vec![Action::Create(Box::new(creation(attempt, when, with_checkpoint)), Box::new(source))]
 }

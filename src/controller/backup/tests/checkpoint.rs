@@ -6,94 +6,81 @@ use super::*;
 use crate::controller::backup::observe::{engine_in_question, first};
 use crate::controller::backup::remember::ends_turn;
 
-fn begins() -> Vec<Action> {
-    vec![Action::Checkpoint { pod_uid: "pod-uid".to_owned(), engine_time: at(9) }]
-}
-
 fn unready(it: &mut Observed) {
     it.pod = EnginePod::Running { uid: "pod-uid".into(), address: None, is_ready: false, image: None };
 }
 
 #[test]
 fn a_checkpoint_begins_only_when_nothing_hinders_the_snapshot() {
-    let none = Vec::new;
     hold(vec![
-        ("everything is there", world(), now(), begins(), "BeginningCheckpoint", None),
+        (
+            "everything is there",
+            world(),
+            now(),
+            "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, again in 5 s",
+        ),
         (
             "no finalizer yet",
             with(world(), |it| it.backup.metadata.finalizers = None),
             now(),
-            vec![Action::AddFinalizer],
-            "AddingFinalizer",
-            None,
+            "[add finalizer] AddingFinalizer",
         ),
+        ("EC2 was not listed yet", with(world(), |it| it.snapshots.swept_at = None), now(), "[] FirstSync"),
         (
-            "EC2 was not listed yet",
-            with(world(), |it| it.snapshots.swept_at = None),
+            "no Database",
+            with(world(), |it| it.database = None),
             now(),
-            none(),
-            "FirstSync",
-            None,
+            "[] stalled NoDatabase, again in 60 s",
         ),
-        ("no Database", with(world(), |it| it.database = None), now(), none(), "NoDatabase", None),
-        ("no volume", with(world(), |it| it.volume = None), now(), none(), "NoVolume", None),
+        ("no volume", with(world(), |it| it.volume = None), now(), "[] NoVolume, again in 5 s"),
         (
             "the volume is being created",
             with(world(), |it| it.volumes.volumes[0].state = VolumeState::Creating),
             now(),
-            none(),
-            "NoVolume",
-            None,
+            "[] NoVolume, again in 5 s",
         ),
-        ("another goes first", with(world(), |it| it.first = Some("x".into())), now(), none(), "Other", None),
+        (
+            "another goes first",
+            with(world(), |it| it.first = Some("x".into())),
+            now(),
+            "[] Other, again in 5 s",
+        ),
         (
             "no pod, and the volume is in use",
             with(world(), |it| it.pod = EnginePod::Absent),
             now(),
-            none(),
-            "EngineNotReady",
-            None,
+            "[] EngineNotReady, again in 5 s",
         ),
-        ("the engine is starting", with(world(), unready), now(), none(), "EngineNotReady", None),
+        ("the engine is starting", with(world(), unready), now(), "[] EngineNotReady, again in 5 s"),
         (
             "the engine does not answer",
             with(world(), |it| it.engine = EngineView::Unreadable("no".into())),
             now(),
-            none(),
-            "EngineUnreadable",
-            None,
+            "[] EngineUnreadable, again in 5 s",
         ),
         (
             "the engine's root is not on the volume",
             with(world(), |it| it.is_root_elsewhere = true),
             now(),
-            none(),
-            "RootElsewhere",
-            None,
+            "[] stalled RootElsewhere, again in 60 s",
         ),
         (
             "another client's checkpoint",
             with(world(), |it| it.engine = shows(Some(0))),
             now(),
-            none(),
-            "OtherCheckpoint",
-            None,
+            "[] OtherCheckpoint, again in 5 s",
         ),
         (
             "the last one was in vain",
             with(world(), |it| status(it).released_in_vain_at = Some(Time(at(0)))),
             at(299),
-            none(),
-            "Pausing",
-            None,
+            "[] Pausing, again in 1 s",
         ),
         (
             "the last one was in vain, and the pause is over",
             with(world(), |it| status(it).released_in_vain_at = Some(Time(at(0)))),
             at(300),
-            begins(),
-            "BeginningCheckpoint",
-            None,
+            "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, again in 5 s",
         ),
         (
             "EC2 refused the last snapshot",
@@ -105,9 +92,7 @@ fn a_checkpoint_begins_only_when_nothing_hinders_the_snapshot() {
                     BTreeMap::from([(Call::CreateSnapshot, answered(Call::CreateSnapshot, "x", 300))]);
             }),
             now(),
-            none(),
-            "Blocked",
-            None,
+            "[] Blocked, pending, again in 5 s",
         ),
     ]);
 }
@@ -128,118 +113,108 @@ fn whatever_was_lost_the_release_is_paid() {
             change(it);
         })
     };
-    let released = || vec![Action::NoteReleased];
-    let release = || vec![Action::Release(at(2))];
-    let certain = || vec![Action::NoteConsistent, Action::Release(at(2))];
-    let none = Vec::new;
     hold(vec![
         (
             "killed before CREATE: it may still begin",
             unanswered(shows(None)),
             at(61),
-            none(),
-            "CheckpointUnconfirmed",
-            None,
+            "[] CheckpointUnconfirmed, again in 5 s",
         ),
         (
             "killed before CREATE: it cannot begin any more",
             unanswered(shows(None)),
             at(62),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "killed after CREATE: it is ours, and may not be whole",
             unanswered(shows(Some(2))),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
-        ("killed after CREATE, long ago", unanswered(shows(Some(2))), at(301), release(), "Releasing", None),
+        (
+            "killed after CREATE, long ago",
+            unanswered(shows(Some(2))),
+            at(301),
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
+        ),
         (
             "one that began before is another client's",
             unanswered(shows(Some(0))),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "one that began long after is another client's",
             unanswered(shows(Some(62))),
             at(70),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "the engine ended, and with it the checkpoint",
             with(held(), |it| it.pod = EnginePod::NotRunning),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "another pod",
             with(held(), |it| status(it).checkpoint.as_mut().unwrap().pod_uid = "old".into()),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "the engine was started again",
             with(held(), |it| it.engine = shows(None)),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "released outside, and another client's began",
             with(held(), |it| it.engine = shows(Some(7))),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "the engine does not answer",
             with(held(), |it| it.engine = EngineView::Unreadable("no".into())),
             at(10_000),
-            none(),
-            "ReleaseOwed",
-            None,
+            "[] ReleaseOwed, again in 5 s",
         ),
-        ("held for as long as it may be", held(), at(301), release(), "Releasing", None),
-        ("the snapshot has started", started(|_| {}), now(), certain(), "Releasing", None),
-        ("the snapshot has started, late", started(|_| {}), at(5000), certain(), "Releasing", None),
+        (
+            "held for as long as it may be",
+            held(),
+            at(301),
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
+        ),
+        (
+            "the snapshot has started",
+            started(|_| {}),
+            now(),
+            "[note consistent, release checkpoint of 2 s] Releasing, again in 5 s",
+        ),
+        (
+            "the snapshot has started, late",
+            started(|_| {}),
+            at(5000),
+            "[note consistent, release checkpoint of 2 s] Releasing, again in 5 s",
+        ),
         (
             "killed after it was noted",
             started(|it| status(it).consistency = Some(Consistency::EngineCheckpoint)),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
         (
             "a snapshot of before the checkpoint is not consistent by it",
             started(|it| status(it).creation = Some(creation(1, 0, true))),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
         (
             "the Backup is deleted",
             with(held(), |it| it.backup.metadata.deletion_timestamp = Some(Time(at(9)))),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
         (
             "the Backup is deleted, and the engine does not answer",
@@ -248,9 +223,7 @@ fn whatever_was_lost_the_release_is_paid() {
                 it.engine = EngineView::Unreadable("no".into());
             }),
             now(),
-            none(),
-            "ReleaseOwed",
-            None,
+            "[] ReleaseOwed, again in 5 s",
         ),
         (
             "the Backup is deleted, and its Database is gone",
@@ -259,33 +232,25 @@ fn whatever_was_lost_the_release_is_paid() {
                 (it.database, it.pod, it.engine) = (None, EnginePod::Absent, EngineView::NotRead);
             }),
             now(),
-            released(),
-            "Releasing",
-            None,
+            "[note released] Releasing",
         ),
         (
             "its Database is gone, and its engine still runs",
             with(held(), |it| it.database = None),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
         (
             "another Database of its name, and its engine still runs",
             with(held(), |it| it.database.as_mut().unwrap().metadata.uid = Some("other".into())),
             now(),
-            release(),
-            "Releasing",
-            None,
+            "[release checkpoint of 2 s] Releasing, again in 5 s",
         ),
         (
             "held, and the snapshot is not requested yet",
             held(),
             now(),
-            creates(1, 10, true),
-            "Requesting",
-            None,
+            "[snapshot attempt 1 with checkpoint] Requesting, pending, again in 5 s",
         ),
     ]);
 }
@@ -311,8 +276,7 @@ fn what_was_snapshot_without_its_checkpoint_is_no_backup() {
         status(it).snapshot_id = Some(snap("snap-1"));
         it.snapshots.snapshots = vec![snapshot("snap-1", 1, SnapshotState::Completed, "Unverified")];
     });
-    let fails = Some(Verdict::Failed(BackupFault::CheckpointLost));
-    hold(vec![("complete, and never seen to be consistent", lost, now(), Vec::new(), "", fails)]);
+    hold(vec![("complete, and never seen to be consistent", lost, now(), "[] failed: CheckpointLost")]);
 }
 
 #[test]

@@ -77,7 +77,6 @@ fn the_end_is_written_once_with_its_event() {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
     let gone = |change: fn(&mut BackupStatus)| {
         with(deleted(SnapshotPolicy::Delete), |it| {
@@ -91,39 +90,31 @@ fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
             it.by_id = by_id;
         })
     };
-    let finished = || vec![Action::RemoveFinalizer];
-    let deletes = || vec![Action::DeleteSnapshot(snap("snap-1"))];
     let foreign = with(deleted(SnapshotPolicy::Delete), |it| {
         it.snapshots.snapshots[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
     });
     hold(vec![
-        ("Retain", deleted(SnapshotPolicy::Retain), at(40), finished(), "Retained", None),
+        ("Retain", deleted(SnapshotPolicy::Retain), at(40), "[remove finalizer] Retained"),
         (
             "a teardown",
             with(deleted(SnapshotPolicy::Delete), |it| it.teardown = true),
             at(40),
-            finished(),
-            "Retained",
-            None,
+            "[remove finalizer] Retained",
         ),
-        ("Delete", deleted(SnapshotPolicy::Delete), at(40), deletes(), "Deleting", None),
+        ("Delete", deleted(SnapshotPolicy::Delete), at(40), "[delete snap-1] Deleting, pending"),
         (
             "Delete, and EC2 was not listed yet",
             with(deleted(SnapshotPolicy::Delete), |it| it.snapshots.swept_at = None),
             at(40),
-            vec![],
-            "FirstSync",
-            None,
+            "[] FirstSync",
         ),
         (
             "Delete, and a Database is being restored from it",
             with(deleted(SnapshotPolicy::Delete), |it| it.users = vec!["copy".into()]),
             at(40),
-            vec![],
-            "InUse",
-            None,
+            "[] InUse, again in 5 s",
         ),
-        ("Delete, and its tags are not ours", foreign, at(40), vec![], "Unsafe", None),
+        ("Delete, and its tags are not ours", foreign, at(40), "[] stalled Unsafe, pending"),
         (
             "accepted, and still shown",
             with(deleted(SnapshotPolicy::Delete), |it| {
@@ -131,53 +122,46 @@ fn a_snapshot_is_deleted_only_with_its_backup_under_the_policy_delete() {
                 it.issued = BTreeMap::from([(Call::DeleteSnapshot, issued)]);
             }),
             at(40),
-            vec![],
-            "Deleting",
-            None,
+            "[] Deleting, pending",
         ),
         (
             "accepted, and gone",
             gone(|it| it.deleted_at = Some(Time(at(20)))),
             at(40),
-            finished(),
-            "Gone",
-            None,
+            "[remove finalizer] Gone",
         ),
-        ("gone without a word", gone(|_| {}), at(40), vec![], "ProvingAbsence", None),
+        ("gone without a word", gone(|_| {}), at(40), "[] ProvingAbsence, pending"),
         (
             "nothing was ever requested",
             gone(|it| (it.creation, it.snapshot_id) = (None, None)),
             at(40),
-            finished(),
-            "Gone",
-            None,
+            "[remove finalizer] Gone",
         ),
         (
             "proven gone by tag, and not read by its id",
             proven(ById::NotRead),
             at(1300),
-            vec![],
-            "ProvingAbsence",
-            None,
+            "[] ProvingAbsence, pending, reads snap-1, again in 5 s",
         ),
-        ("its tags were taken off", proven(ById::Shown), at(1300), vec![], "WithoutTags", None),
-        ("proven gone", proven(ById::NotShown), at(1300), finished(), "Gone", None),
+        (
+            "its tags were taken off",
+            proven(ById::Shown),
+            at(1300),
+            "[] stalled WithoutTags, pending, again in 60 s",
+        ),
+        ("proven gone", proven(ById::NotShown), at(1300), "[remove finalizer] Gone"),
         (
             "its tags were taken off, and the policy is Retain now",
             with(proven(ById::Shown), |it| it.backup.spec.deletion_policy = SnapshotPolicy::Retain),
             at(1300),
-            finished(),
-            "Retained",
-            None,
+            "[remove finalizer] Retained",
         ),
-        ("in doubt", gone(|it| it.snapshot_id = None), at(40), vec![], "ProvingAbsence", None),
+        ("in doubt", gone(|it| it.snapshot_id = None), at(40), "[] ProvingAbsence, pending"),
         (
             "other controllers' finalizers",
             with(deleted(SnapshotPolicy::Delete), |it| it.backup.metadata.finalizers = None),
             at(40),
-            vec![],
-            "OtherFinalizers",
-            None,
+            "[] OtherFinalizers",
         ),
     ]);
 }
@@ -214,8 +198,6 @@ fn untagged(policy: SnapshotPolicy) -> Observed {
 #[test]
 fn a_snapshot_that_is_retained_says_first_that_it_can_be_restored() {
     let retain = || untagged(SnapshotPolicy::Retain);
-    let tags = || vec![Action::Tag(snap("snap-1"), Consistency::EngineCheckpoint)];
-    let finished = || vec![Action::RemoveFinalizer];
     let unlisted = || with(retain(), |it| it.snapshots.snapshots.clear());
     let asked = |answer: Option<&str>| {
         let issued = match answer {
@@ -228,13 +210,13 @@ fn a_snapshot_that_is_retained_says_first_that_it_can_be_restored() {
     let uncertain = with(retain(), |it| status(it).consistency = None);
     let gone = with(unlisted(), |it| it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(1204) }));
     hold(vec![
-        ("not tagged", retain(), at(40), tags(), "Tagging", None),
-        ("not listed yet", unlisted(), at(40), tags(), "Tagging", None),
-        ("in a teardown", torn_down, at(40), tags(), "Tagging", None),
-        ("tagged, and not shown so", asked(None), at(40), finished(), "Retained", None),
-        ("refused", asked(Some("UnauthorizedOperation")), at(40), vec![], "Blocked", None),
-        ("it is not certain what it is", uncertain, at(40), finished(), "Retained", None),
-        ("its absence is proven", gone, at(1210), finished(), "Retained", None),
+        ("not tagged", retain(), at(40), "[tag snap-1 EngineCheckpoint] Tagging, pending"),
+        ("not listed yet", unlisted(), at(40), "[tag snap-1 EngineCheckpoint] Tagging, pending"),
+        ("in a teardown", torn_down, at(40), "[tag snap-1 EngineCheckpoint] Tagging, pending"),
+        ("tagged, and not shown so", asked(None), at(40), "[remove finalizer] Retained"),
+        ("refused", asked(Some("UnauthorizedOperation")), at(40), "[] Blocked, pending, again in 260 s"),
+        ("it is not certain what it is", uncertain, at(40), "[remove finalizer] Retained"),
+        ("its absence is proven", gone, at(1210), "[remove finalizer] Retained"),
     ]);
 }
 
@@ -246,23 +228,20 @@ fn a_deletion_that_a_schedule_did_not_end_leaves_no_policy_behind() {
             it.backup.annotations_mut().insert("freehold.dev/expiring-since".to_owned(), since.to_owned());
         })
     };
-    let put_back = || vec![Action::PutPolicyBack];
     let since = at(40).to_string();
     let waits = plan(&begun(&since), at(50));
     assert_eq!((waits.actions, waits.requeue.map(|it| it.as_secs())), (vec![], Some(110)));
     hold(vec![
-        ("the pass may still delete it", begun(&since), at(159), vec![], "", None),
-        ("that pass has ended", begun(&since), at(160), put_back(), "PuttingPolicyBack", None),
-        ("no time", begun("soon"), at(50), put_back(), "PuttingPolicyBack", None),
+        ("the pass may still delete it", begun(&since), at(159), "[] as wanted, again in 1 s"),
+        ("that pass has ended", begun(&since), at(160), "[put policy back] PuttingPolicyBack"),
+        ("no time", begun("soon"), at(50), "[put policy back] PuttingPolicyBack"),
         (
             "a policy that a person has set",
             with(begun(&since), |it| {
                 it.backup.metadata.annotations = None;
             }),
             at(1000),
-            vec![],
-            "",
-            None,
+            "[] as wanted",
         ),
     ]);
 }

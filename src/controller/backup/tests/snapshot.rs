@@ -37,10 +37,19 @@ fn without_an_engine_that_writes_no_checkpoint_is_requested() {
     assert_eq!(creation.tags["freehold.dev/consistency"], "CrashConsistent");
     assert_eq!(creation.tags["freehold.dev/engine"], "postgresql");
     let still_runs = with(world(), |it| it.volumes.volumes[0].state = VolumeState::Available);
-    let begins = vec![Action::Checkpoint { pod_uid: "pod-uid".into(), engine_time: at(9) }];
     hold(vec![
-        ("paused", with(world(), unused), now(), creates(1, 10, false), "Requesting", None),
-        ("an old view of EC2", still_runs, now(), begins, "BeginningCheckpoint", None),
+        (
+            "paused",
+            with(world(), unused),
+            now(),
+            "[snapshot attempt 1 without checkpoint] Requesting, pending, again in 5 s",
+        ),
+        (
+            "an old view of EC2",
+            still_runs,
+            now(),
+            "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, again in 5 s",
+        ),
     ]);
 }
 
@@ -106,7 +115,6 @@ fn paused(has_served: bool, restored: Option<Consistency>) -> Observed {
 
 #[test]
 fn the_volume_of_a_database_that_was_never_ready_is_not_snapshot() {
-    let creates = || creates(1, 10, false);
     let never = |restored| paused(false, restored);
     let starting = with(world(), |it| {
         it.database.as_mut().unwrap().status.as_mut().unwrap().first_ready_at = None;
@@ -114,20 +122,33 @@ fn the_volume_of_a_database_that_was_never_ready_is_not_snapshot() {
     let checkpoint = Some(Consistency::EngineCheckpoint);
     let crash = Some(Consistency::CrashConsistent);
     hold(vec![
-        ("it starts for the first time", starting.clone(), now(), Vec::new(), "NeverReady", None),
+        ("it starts for the first time", starting.clone(), now(), "[] NeverReady, again in 5 s"),
         (
             "it starts for the first time, and needs no checkpoint",
             with(starting, |it| it.database.as_mut().unwrap().spec.engine.kind = EngineType::Postgresql),
             now(),
-            Vec::new(),
-            "NeverReady",
-            None,
+            "[] NeverReady, again in 5 s",
         ),
-        ("paused before its first start", never(None), now(), Vec::new(), "NeverReady", None),
-        ("restored, and paused before its first start", never(checkpoint), now(), vec![], "NeverReady", None),
-        ("restored from the data of a power cut", never(crash), now(), vec![], "NeverReady", None),
-        ("paused after it", paused(true, None), now(), creates(), "Requesting", None),
-        ("restored, and paused after it", paused(true, checkpoint), now(), creates(), "Requesting", None),
+        ("paused before its first start", never(None), now(), "[] NeverReady, again in 5 s"),
+        (
+            "restored, and paused before its first start",
+            never(checkpoint),
+            now(),
+            "[] NeverReady, again in 5 s",
+        ),
+        ("restored from the data of a power cut", never(crash), now(), "[] NeverReady, again in 5 s"),
+        (
+            "paused after it",
+            paused(true, None),
+            now(),
+            "[snapshot attempt 1 without checkpoint] Requesting, pending, again in 5 s",
+        ),
+        (
+            "restored, and paused after it",
+            paused(true, checkpoint),
+            now(),
+            "[snapshot attempt 1 without checkpoint] Requesting, pending, again in 5 s",
+        ),
     ]);
 }
 
@@ -154,41 +175,53 @@ fn an_attempt_without_an_id_is_looked_for_and_made_again_only_on_proof() {
             it.snapshots.empty = Some(EmptyRun { first: at(4), last: at(last) });
         })
     };
-    let records = || vec![Action::RecordSnapshot(snap("snap-1"))];
-    let begins = || vec![Action::Checkpoint { pod_uid: "pod-uid".into(), engine_time: at(9) }];
     hold(vec![
-        ("in doubt", attempted(), now(), vec![], "InDoubt", None),
-        ("found", found(1), now(), records(), "Recording", None),
-        ("found, of a later attempt than the status knows", found(2), now(), records(), "Recording", None),
-        ("of an earlier attempt, proven to have made nothing", found(0), now(), vec![], "InDoubt", None),
+        ("in doubt", attempted(), now(), "[] InDoubt, pending, again in 5 s"),
+        ("found", found(1), now(), "[record snap-1] Recording, pending"),
+        (
+            "found, of a later attempt than the status knows",
+            found(2),
+            now(),
+            "[record snap-1] Recording, pending",
+        ),
+        (
+            "of an earlier attempt, proven to have made nothing",
+            found(0),
+            now(),
+            "[] InDoubt, pending, again in 5 s",
+        ),
         (
             "refused, under the same checkpoint",
             refused(true),
             now(),
-            creates(2, 10, true),
-            "Requesting",
-            None,
+            "[snapshot attempt 2 with checkpoint] Requesting, pending, again in 5 s",
         ),
-        ("refused, and released", refused(false), now(), begins(), "BeginningCheckpoint", None),
-        ("proven absent", absent(1204), at(1210), begins(), "BeginningCheckpoint", None),
-        ("a second short of it", absent(1203), at(1210), vec![], "InDoubt", None),
+        (
+            "refused, and released",
+            refused(false),
+            now(),
+            "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, pending, again in 5 s",
+        ),
+        (
+            "proven absent",
+            absent(1204),
+            at(1210),
+            "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, pending, again in 5 s",
+        ),
+        ("a second short of it", absent(1203), at(1210), "[] InDoubt, pending"),
         (
             "the status was lost",
             with(world(), |it| {
                 it.snapshots.snapshots = vec![snapshot("snap-1", 1, SnapshotState::Pending, "Unverified")];
             }),
             now(),
-            records(),
-            "Recording",
-            None,
+            "[record snap-1] Recording, pending",
         ),
     ]);
 }
 
 #[test]
 fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
-    let tags = || vec![Action::Tag(snap("snap-1"), Consistency::EngineCheckpoint)];
-    let complete = Some(Verdict::Complete(Consistency::EngineCheckpoint));
     let crash = with(known(SnapshotState::Completed, "CrashConsistent"), |it| {
         status(it).creation = Some(creation(1, 3, false));
         status(it).consistency = None;
@@ -207,15 +240,13 @@ fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
         })
     };
     hold(vec![
-        ("pending, not tagged", known(SnapshotState::Pending, "Unverified"), now(), tags(), "Tagging", None),
         (
-            "pending, tagged",
-            known(SnapshotState::Pending, "EngineCheckpoint"),
+            "pending, not tagged",
+            known(SnapshotState::Pending, "Unverified"),
             now(),
-            vec![],
-            "Pending",
-            None,
+            "[tag snap-1 EngineCheckpoint] Tagging, pending",
         ),
+        ("pending, tagged", known(SnapshotState::Pending, "EngineCheckpoint"), now(), "[] Pending, pending"),
         (
             "tagged a moment ago",
             with(known(SnapshotState::Completed, "Unverified"), |it| {
@@ -223,53 +254,36 @@ fn a_backup_is_complete_once_ec2_shows_its_snapshot_complete_and_tagged() {
                 it.issued = BTreeMap::from([(Call::CreateTags, issued)]);
             }),
             now(),
-            vec![],
-            "Tagging",
-            None,
+            "[] Tagging, pending",
         ),
-        ("complete", known(SnapshotState::Completed, "EngineCheckpoint"), now(), vec![], "", complete),
-        ("crash-consistent", crash, now(), vec![], "", Some(Verdict::Complete(Consistency::CrashConsistent))),
         (
-            "EC2 failed",
-            known(SnapshotState::Error, "EngineCheckpoint"),
+            "complete",
+            known(SnapshotState::Completed, "EngineCheckpoint"),
             now(),
-            vec![],
-            "",
-            Some(Verdict::Failed(BackupFault::SnapshotFailed)),
+            "[] complete: EngineCheckpoint",
         ),
-        ("not shown", not_shown(), now(), vec![], "NotListed", None),
+        ("crash-consistent", crash, now(), "[] complete: CrashConsistent"),
+        ("EC2 failed", known(SnapshotState::Error, "EngineCheckpoint"), now(), "[] failed: SnapshotFailed"),
+        ("not shown", not_shown(), now(), "[] NotListed, pending"),
         (
             "proven gone by tag, and not read by its id",
             unlisted(ById::NotRead),
             at(1210),
-            vec![],
-            "NotListed",
-            None,
+            "[] NotListed, pending, reads snap-1, again in 5 s",
         ),
-        ("its tags were taken off", unlisted(ById::Shown), at(1210), vec![], "WithoutTags", None),
         (
-            "proven gone",
-            unlisted(ById::NotShown),
+            "its tags were taken off",
+            unlisted(ById::Shown),
             at(1210),
-            vec![],
-            "",
-            Some(Verdict::Failed(BackupFault::SnapshotGone)),
+            "[] stalled WithoutTags, pending, again in 60 s",
         ),
+        ("proven gone", unlisted(ById::NotShown), at(1210), "[] failed: SnapshotGone"),
         (
             "the status was lost, and the tag is certain",
             lost("EngineCheckpoint"),
             now(),
-            vec![],
-            "",
-            complete,
+            "[] complete: EngineCheckpoint",
         ),
-        (
-            "the status was lost before it was certain",
-            lost("Unverified"),
-            now(),
-            vec![],
-            "",
-            Some(Verdict::Failed(BackupFault::CheckpointLost)),
-        ),
+        ("the status was lost before it was certain", lost("Unverified"), now(), "[] failed: CheckpointLost"),
     ]);
 }
