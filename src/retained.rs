@@ -235,6 +235,7 @@ fn aligned<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; 
 fn row(kept: &Retained) -> [String; 11] {
     let known = |value: Option<&String>| value.cloned().unwrap_or_else(|| "-".to_owned());
     let version = kept.engine_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let volume_type = kept.volume_type.as_ref().map(|it| format!(" {it}")).unwrap_or_default();
     let state = match (&kept.adopted_by, kept.is_released) {
         (Some(holder), _) => format!("being adopted by {}", holder.name),
         (None, true) => "retained".to_owned(),
@@ -245,7 +246,7 @@ fn row(kept: &Retained) -> [String; 11] {
         kept.database.clone(),
         format!("{}{version}", known(kept.engine.as_ref())),
         kept.volume_id.0.clone(),
-        kept.size.as_ref().map_or_else(|| "-".to_owned(), ToString::to_string),
+        format!("{}{volume_type}", known(kept.size.as_ref().map(|size| &size.0))),
         known(kept.zone.as_ref()),
         known(kept.retained_at.as_ref()),
         kept.persistent_volume.clone(),
@@ -273,6 +274,7 @@ mod tests {
             volume_uid: "1".to_owned(),
             volume_id: VolumeId("vol-1".to_owned()),
             size: Some(Size("100Gi".to_owned())),
+            volume_type: Some("io2".to_owned()),
             zone: Some("us-east-1b".to_owned()),
             file_system: Some("xfs".to_owned()),
             engine: Some("questdb".to_owned()),
@@ -291,6 +293,7 @@ mod tests {
         let bare = Retained {
             engine: None,
             engine_version: None,
+            volume_type: None,
             zone: None,
             because: None,
             is_released: false,
@@ -299,7 +302,7 @@ mod tests {
         let text = table(&[kept(), bare], None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with("NAMESPACE  DATABASE  ENGINE"), "{text}");
-        let first = "team-a     orders    questdb 9.3.4  vol-1   100Gi  us-east-1b  2026-11-22T01:00:00Z  \
+        let first = "team-a     orders    questdb 9.3.4  vol-1   100Gi io2  us-east-1b  2026-11-22T01:00:00Z  \
                 freehold-1         orders-k3f9q-admin";
         assert!(lines[1].starts_with(first) && lines[1].ends_with("the Database was deleted"), "{text}");
         assert!(lines[2].contains("not Released") && lines[2].ends_with('-'), "{text}");

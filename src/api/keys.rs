@@ -119,8 +119,8 @@ pub const STORAGE_CLASS_ANNOTATION: &str = "volume.beta.kubernetes.io/storage-cl
 /// PersistentVolume.
 pub const PROVISIONED_BY_ANNOTATION: &str = "pv.kubernetes.io/provisioned-by";
 
-/// Annotation: when the volume was retained (RFC 3339, UTC, whole seconds). This and the six that follow are
-/// written by the Volume's controller when it retains the volume: they make the PersistentVolume its
+/// Annotation: when the volume was retained (RFC 3339, UTC, whole seconds). This and the seven that follow
+/// are written by the Volume's controller when it retains the volume: they make the PersistentVolume its
 /// retention record.
 pub const RETAINED_AT_ANNOTATION: &str = "freehold.dev/retained-at";
 
@@ -130,6 +130,9 @@ pub const RETAINED_BECAUSE_ANNOTATION: &str = "freehold.dev/retained-because";
 /// Annotation of the record: the size that EC2 showed (`100Gi`), which may be more than the claim had
 /// requested.
 pub const SIZE_ANNOTATION: &str = "freehold.dev/size";
+
+/// Annotation of the record: the type of the EBS volume that EC2 showed (`io2`).
+pub const VOLUME_TYPE_ANNOTATION: &str = "freehold.dev/volume-type";
 
 /// Annotation of the record: the engine that wrote the data, as `spec.engine.type` has it.
 pub const ENGINE_ANNOTATION: &str = "freehold.dev/engine";

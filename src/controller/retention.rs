@@ -12,7 +12,7 @@ use crate::api::database::{Engine, EngineType, Storage};
 use crate::api::keys::{
     self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATA_PATH_ANNOTATION, DATABASE_ANNOTATION,
     ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
-    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION,
+    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, VOLUME_TYPE_ANNOTATION,
 };
 use crate::api::{Database, Size, Volume, VolumeId, names};
 use crate::cloud::inventory::TaggedVolume;
@@ -67,6 +67,8 @@ pub struct Retained {
     pub volume_id: VolumeId,
     /// Its size.
     pub size: Option<Size>,
+    /// Its type, where the record has it.
+    pub volume_type: Option<String>,
     /// Its zone.
     pub zone: Option<String>,
     /// Its file system.
@@ -119,6 +121,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         volume_uid: owner,
         volume_id,
         size: note(SIZE_ANNOTATION).map(Size).or_else(capacity),
+        volume_type: note(VOLUME_TYPE_ANNOTATION),
         zone: persistent_volume::zone(record),
         file_system: persistent_volume::file_system(record),
         engine: note(ENGINE_ANNOTATION).or_else(|| label(ENGINE_LABEL)),
@@ -133,13 +136,22 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
     })
 }
 
+/// What EC2 shows of a volume when it is retained.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    /// Its size.
+    pub size: Size,
+    /// Its type.
+    pub volume_type: String,
+}
+
 /// What makes a PersistentVolume the record of what was kept: its annotations. `owner` is the Database, where
 /// it can still be read.
 pub fn marks(
     volume: &str,
     engine: Option<&String>,
     owner: Option<&Database>,
-    size: &Size,
+    disk: &Disk,
     because: &str,
     namespace_uid: Option<&String>,
     now: Timestamp,
@@ -152,7 +164,8 @@ pub fn marks(
     let marks = [
         (RETAINED_AT_ANNOTATION, Some(whole_second(now).to_string())),
         (RETAINED_BECAUSE_ANNOTATION, Some(because.to_owned())),
-        (SIZE_ANNOTATION, Some(size.0.clone())),
+        (SIZE_ANNOTATION, Some(disk.size.0.clone())),
+        (VOLUME_TYPE_ANNOTATION, Some(disk.volume_type.clone())),
         (ENGINE_ANNOTATION, engine),
         (ENGINE_VERSION_ANNOTATION, version),
         (DATA_PATH_ANNOTATION, data_path),
@@ -266,7 +279,7 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
         ));
     }
     version_fits(kept, engine)?;
-    let Storage { size, file_system, .. } = &database.spec.storage;
+    let Storage { size, file_system, volume_type, .. } = &database.spec.storage;
     if kept.file_system.as_deref() != Some(file_system.as_str()) {
         let made = kept.file_system.as_deref().unwrap_or("an unknown file system");
         return Err(format!("it was formatted with {made}: {ANEW} spec.storage.fileSystem: {made}"));
@@ -277,6 +290,14 @@ fn fits(kept: &Retained, database: &Database) -> Result<(), String> {
         return Err(format!(
             "it has {has} GiB, and EBS volumes only grow: set spec.storage.size to {has}Gi or \
             more"
+        ));
+    }
+    // A manifest without the line means gp3: the volume would be modified before the data is even read, for
+    // hours, and with one of EC2's few modifications a day.
+    if let Some(has) = kept.volume_type.as_ref().filter(|has| *has != volume_type) {
+        return Err(format!(
+            "it is of the type {has}, not {volume_type}: set spec.storage.type to {has}, with the iops that \
+             this type needs; the type can change once the database is ready"
         ));
     }
     let Some(zone) = &kept.zone else { return Err("it does not say which zone it is in".to_owned()) };

@@ -23,7 +23,7 @@ use crate::api::{Size, Volume, VolumeId, names};
 use crate::cloud::identity::{self, Kind};
 use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::persistent_volume;
-use crate::controller::retention;
+use crate::controller::retention::{self, Disk};
 use crate::controller::volume::build;
 
 /// Why the record exists, as it says itself.
@@ -55,6 +55,8 @@ pub struct Unrecorded {
     pub volume_id: VolumeId,
     /// Its size.
     pub size: Size,
+    /// Its type.
+    pub volume_type: String,
     /// Its zone.
     pub zone: String,
     /// The UID of the Volume that its tag names.
@@ -124,6 +126,7 @@ fn judged(known: &Known, volume: &EbsVolume) -> Option<Unrecorded> {
         database: database.to_owned(),
         volume_id: volume.id.clone(),
         size: Size::from_gib(volume.size),
+        volume_type: volume.volume_type.clone(),
         zone: volume.zone.clone(),
         volume_uid: uid.to_owned(),
         volume: name.map_or(database, String::as_str).to_owned(),
@@ -197,11 +200,12 @@ impl Unrecorded {
     /// The record, as it is to be: a PersistentVolume that is there, with its marks, or a new one.
     pub fn record(&self, choices: &Choices, now: Timestamp) -> PersistentVolume {
         let mut record = self.unmarked.as_deref().cloned().unwrap_or_else(|| self.persistent_volume(choices));
+        let disk = Disk { size: self.size.clone(), volume_type: self.volume_type.clone() };
         let marks = retention::marks(
             &self.volume,
             Some(&choices.engine),
             None,
-            &self.size,
+            &disk,
             BECAUSE,
             self.namespace_uid.as_ref(),
             now,
@@ -344,7 +348,7 @@ mod tests {
             (read.file_system.as_deref(), read.size.map(|size| size.0)),
             (Some("xfs"), Some("100Gi".to_owned()))
         );
-        assert_eq!(read.namespace_uid.as_deref(), Some("9"));
+        assert_eq!((read.namespace_uid.as_deref(), read.volume_type.as_deref()), (Some("9"), Some("gp3")));
         assert_eq!(read.credentials_secret.as_deref(), Some("orders-k3f9q-admin"));
         assert!(read.is_released && read.adopted_by.is_none());
         // What it names is recorded from now on.

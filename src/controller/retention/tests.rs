@@ -19,6 +19,7 @@ fn record(changes: &[(&str, Value)]) -> PersistentVolume {
             "annotations": {
                 "freehold.dev/database": "team-a/orders", "freehold.dev/retained-at": "2026-11-22T01:00:00Z",
                 "freehold.dev/retained-because": "why", "freehold.dev/size": "150Gi",
+                "freehold.dev/volume-type": "gp3",
                 "freehold.dev/engine": "postgresql",
                 "freehold.dev/engine-version": "17.6",
             },
@@ -65,6 +66,7 @@ fn a_record_tells_everything_that_a_person_asks_for() {
         volume_uid: UID.to_owned(),
         volume_id: VolumeId("vol-9".to_owned()),
         size: Some(Size("150Gi".to_owned())),
+        volume_type: Some("gp3".to_owned()),
         zone: Some("us-east-1b".to_owned()),
         file_system: Some("xfs".to_owned()),
         engine: Some("postgresql".to_owned()),
@@ -116,9 +118,9 @@ fn the_image_of_a_custom_engine_finds_its_data_where_it_had_it() {
         "port": 5000, "dataPath": path}}})
     };
     owner.spec = database("team-a", custom("engine:1", "/var/lib/engine")).spec;
-    let size = Size("150Gi".to_owned());
+    let disk = Disk { size: Size("150Gi".to_owned()), volume_type: "gp3".to_owned() };
     let now = Timestamp::from_second(1_700_000_000).unwrap();
-    record.annotations_mut().extend(marks("orders-aaaaa", None, Some(&owner), &size, "why", None, now));
+    record.annotations_mut().extend(marks("orders-aaaaa", None, Some(&owner), &disk, "why", None, now));
     let fits = |image: &str, path: &str| {
         let wanted = database("team-a", custom(image, path));
         may_adopt(&format!("freehold-{UID}"), Some(&record), &wanted, None).map(drop)
@@ -132,10 +134,10 @@ fn the_image_of_a_custom_engine_finds_its_data_where_it_had_it() {
 #[test]
 fn a_record_names_the_version_that_was_started_and_not_one_that_was_only_requested() {
     let mut owner = database("team-a", json!({"engine": {"type": "questdb", "version": "9.4.0"}}));
-    let size = Size("150Gi".to_owned());
+    let disk = Disk { size: Size("150Gi".to_owned()), volume_type: "gp3".to_owned() };
     let now = Timestamp::from_second(1_700_000_000).unwrap();
     let version = |owner: &Database| {
-        marks("orders-aaaaa", None, Some(owner), &size, "why", None, now).remove(ENGINE_VERSION_ANNOTATION)
+        marks("orders-aaaaa", None, Some(owner), &disk, "why", None, now).remove(ENGINE_VERSION_ANNOTATION)
     };
     assert_eq!(version(&owner).as_deref(), Some("9.4.0"));
     owner.status.get_or_insert_default().engine_version = Some("9.3.4".to_owned());
@@ -158,6 +160,15 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         )
         .is_ok()
     );
+
+    let of_type = |volume_type: &str| {
+        let mut record = record(&[]);
+        record.annotations_mut().extend([(VOLUME_TYPE_ANNOTATION.to_owned(), volume_type.to_owned())]);
+        record
+    };
+    let io2 = || json!({"storage": {"size": "150Gi", "type": "io2", "iops": 40000}});
+    assert!(fits(&of_type("io2"), "team-a", io2()).is_ok());
+    assert!(fits(&of_type(""), "team-a", io2()).is_ok(), "a record of an earlier release does not say it");
 
     let mut of_uid = record(&[]);
     let uid = |uid: &str| (NAMESPACE_UID_ANNOTATION.to_owned(), uid.to_owned());
@@ -196,6 +207,11 @@ fn a_volume_is_only_for_its_own_namespace_engine_version_file_system_size_and_zo
         ),
         (record(&[]), json!({"storage": {"size": "149Gi"}}), &["150 GiB", "150Gi or more"]),
         (record(&[]), json!({"zones": ["us-east-1a"]}), &["us-east-1b", "spec.zones"]),
+        (
+            record(&[("/metadata/annotations/freehold.dev~1volume-type", json!("io2"))]),
+            json!({}),
+            &["type io2, not gp3", "set spec.storage.type to io2"],
+        ),
         (record(&[("/spec/nodeAffinity", Value::Null)]), json!({}), &["which zone"]),
         (record(&[("/spec/csi/fsType", Value::Null)]), json!({}), &["formatted with ext4"]),
     ];

@@ -15,13 +15,14 @@ use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::controller::creation::judge::{Verdict, judge};
+use crate::controller::retention::{self, Disk};
 use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
 use crate::controller::volume::wait::adopted::AdoptedWait;
 use crate::controller::volume::wait::creation::{CreationWait, Found};
 use crate::controller::volume::wait::deletion::DeletionWait;
 use crate::controller::volume::{adopted as adopted_objects, build, messages};
-use crate::controller::{conditions, retention, safety};
+use crate::controller::{conditions, safety};
 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     if !finalizer::has(&observed.volume) {
@@ -281,9 +282,9 @@ fn marked(
         messages::RETAINED_BY_POLICY
     };
     let engine = observed.volume.labels().get(keys::ENGINE_LABEL);
-    let size = Size::from_gib(volume.size);
+    let disk = Disk { size: Size::from_gib(volume.size), volume_type: volume.volume_type.clone() };
     let namespace_uid = observed.around.namespace_uid.as_ref();
-    let marks = retention::marks(&name, engine, observed.owner.as_ref(), &size, because, namespace_uid, now);
+    let marks = retention::marks(&name, engine, observed.owner.as_ref(), &disk, because, namespace_uid, now);
     record.annotations_mut().extend(marks);
     record.labels_mut().insert(keys::RETAINED_LABEL.to_owned(), "true".to_owned());
     if let Some(spec) = &mut record.spec {

@@ -25,6 +25,7 @@ pub(super) fn kept(because: &str) -> PersistentVolume {
         .map(|(key, value)| (format!("freehold.dev/retained-{key}"), value));
     kept.annotations_mut().extend(marks.map(|(key, value)| (key, value.to_owned())));
     kept.annotations_mut().insert("freehold.dev/size".into(), "100Gi".into());
+    kept.annotations_mut().insert("freehold.dev/volume-type".into(), "gp3".into());
     kept.annotations_mut().insert("freehold.dev/credentials-secret".into(), "orders-k3f9q-admin".into());
     kept.spec.as_mut().unwrap().claim_ref.as_mut().unwrap().uid = Some("volume-uid".into());
     kept
