@@ -116,6 +116,7 @@ pub struct Awaited {
 
 impl Interest {
     /// Changes, and nothing else.
+    #[cfg(test)]
     pub fn changes() -> Self {
         Self::Pending(Awaited::default())
     }

@@ -7,6 +7,7 @@ use super::observe::Observed;
 use super::plan::action::Plan;
 use super::plan::facts::{last_possible_send, may_have_an_instance};
 use super::status::{fenced_after, joined_after};
+use super::wait::NodeWait;
 use crate::api::node::NodeCreation;
 use crate::api::{ConditionType, InstanceId, Node, NodeStatus};
 use crate::cloud::identity::Kind;
@@ -92,24 +93,28 @@ fn interest(node: &Node, plan: &Plan, ctx: &Context) -> Interest {
     // What is known by its token alone (its tags lag, or were taken off) stays looked up by it.
     let pending = plan.pending || ctx.inventory.is_by_token_alone(&node.uid().unwrap_or_default());
     match status.and_then(looked_up) {
-        Some(launch) if pending => Interest::Pending(Awaited {
-            token: Some(launch.client_token.clone()),
-            last_possible_send: Some(last_possible_send(
-                status,
-                Some(&launch.attempt),
-                ctx.sends.of(&launch.client_token).as_ref(),
-                ctx.leading_since,
-            )),
-            modifying: None,
-        }),
+        Some(launch) if pending => {
+            let sent = ctx.sends.of(&launch.client_token);
+            let last = last_possible_send(status, Some(&launch.attempt), sent.as_ref(), ctx.leading_since);
+            let token = Some(launch.client_token.clone());
+            awaits(plan, Awaited { token, last_possible_send: Some(last), modifying: None })
+        }
         // The status was lost, perhaps but for the id: the absence can be proven by tag.
-        None if pending && status.is_some_and(may_have_an_instance) => Interest::Pending(Awaited {
-            token: None,
-            last_possible_send: Some(last_possible_send(status, None, None, ctx.leading_since)),
-            modifying: None,
-        }),
-        Some(_) | None if pending => Interest::changes(),
+        None if pending && status.is_some_and(may_have_an_instance) => {
+            let last = last_possible_send(status, None, None, ctx.leading_since);
+            awaits(plan, Awaited { token: None, last_possible_send: Some(last), modifying: None })
+        }
+        Some(_) | None if pending => awaits(plan, Awaited::default()),
         Some(_) | None => Interest::Settled,
+    }
+}
+
+/// How soon a change must be seen.
+fn awaits(plan: &Plan, awaited: Awaited) -> Interest {
+    if plan.waiting.as_ref().is_some_and(NodeWait::takes_long) {
+        Interest::Slow(awaited)
+    } else {
+        Interest::Pending(awaited)
     }
 }
 

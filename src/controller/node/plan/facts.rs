@@ -71,7 +71,6 @@ pub(super) fn attempt_facts(observed: &Observed, launch: &NodeCreation, deleting
     }
 }
 
-/// Whether EC2 was searched by tag and by token since this operator leads.
 /// Whether it is known what EC2 has of this Node: EC2 has shown it, or the Node was made since this operator
 /// leads, and no other can have launched anything for it.
 pub(in crate::controller::node) fn is_known(observed: &Observed) -> bool {
@@ -86,6 +85,7 @@ pub(in crate::controller::node) fn is_known(observed: &Observed) -> bool {
     observed.instances.swept_at.is_some() || is_new && is_by_us && !is_named
 }
 
+/// Whether EC2 was searched by tag and by token since this operator leads.
 fn looked_up(observed: &Observed) -> bool {
     let since_start = |at: Option<Timestamp>| at.is_some_and(|at| at >= observed.leading_since);
     since_start(observed.instances.swept_at) && since_start(observed.instances.token_looked_up_at)
@@ -195,7 +195,7 @@ pub(in crate::controller::node) fn is_impaired(observed: &Observed, id: &Instanc
     observed.instances.unhealthy.iter().any(|health| health.id == *id && health.impaired)
 }
 
-/// IssuedRequests EC2 once to terminate an instance, and says what it waits for until EC2 shows that.
+/// Requests the termination of an instance once, and says what it waits for until EC2 shows that.
 pub(super) fn terminate(
     observed: &Observed,
     id: &InstanceId,

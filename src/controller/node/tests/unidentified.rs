@@ -19,6 +19,19 @@ pub(super) fn quota_closed() -> OfferingsView {
     OfferingsView { quotas: reached(at(70)), ..OfferingsView::default() }
 }
 
+#[test]
+fn what_may_last_for_days_is_looked_for_once_a_minute() {
+    let rows = [
+        ("a quota is reached, until AWS raises it", attempted_with(|it| it.offerings = quota_closed()), true),
+        ("the answer is lost", attempted(), false),
+    ];
+    for (name, world, expected) in rows {
+        let plan = plan(&world, now());
+        assert!(plan.pending, "{name}: it may have been carried out");
+        assert_eq!(plan.waiting.unwrap().takes_long(), expected, "{name}");
+    }
+}
+
 pub(super) fn with(change: impl FnOnce(&mut Observed)) -> Observed {
     let mut observed = world();
     change(&mut observed);

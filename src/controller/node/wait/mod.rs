@@ -84,6 +84,12 @@ impl NodeWait {
             | Self::CallBlocked(_) => false,
         }
     }
+
+    /// Whether it may last for days, or ends only when a person acts: what EC2 shows of it is then read once
+    /// a minute, and not every few seconds.
+    pub fn takes_long(&self) -> bool {
+        matches!(self, Self::Launch(LaunchWait::Quota(..)) | Self::Deletion(DeletionWait::Duplicates(_)))
+    }
 }
 
 impl From<LaunchWait> for NodeWait {

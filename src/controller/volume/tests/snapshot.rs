@@ -256,10 +256,17 @@ fn what_takes_hours_is_looked_for_once_a_minute() {
         it.volumes.volumes[0].state = VolumeState::Available;
         it.volumes.volumes[0].tags.insert("freehold.dev/cluster-id".into(), "other".into());
     });
+    let hidden = with(deleting(DeletionPolicy::Delete, settled()), |it| {
+        it.claim = None;
+        it.volumes.empty = Some(run(1, 1201));
+        it.by_id = ById::Shown(Box::new(it.volumes.volumes.remove(0)));
+    });
+    let refused = with(attempted(), |it| it.offerings.quotas = reached(at(70)));
     let taken = announced(Some("snap-1"), |it| {
         it.snapshots.snapshots = vec![snapshot("snap-1", SnapshotState::Pending)];
     });
     let rows: Vec<(&str, Observed, bool)> = vec![
+        ("a quota is reached, until AWS raises it", refused, true),
         ("EBS optimizes, for up to a day", optimizing(ModificationState::Optimizing), true),
         ("EBS modifies, for minutes", optimizing(ModificationState::Modifying), false),
         ("the tag of another cluster", untagged, true),
@@ -271,4 +278,7 @@ fn what_takes_hours_is_looked_for_once_a_minute() {
         assert_ne!(plan.interest, VolumeInterest::Settled, "{name}");
         assert_eq!(plan.waiting.unwrap().takes_long(), expected, "{name}");
     }
+    let plan = plan(&hidden, at(1202));
+    assert_ne!(plan.interest, VolumeInterest::Settled, "its tags may come back");
+    assert!(plan.waiting.unwrap().takes_long(), "EC2 shows it by its id, without its tags");
 }

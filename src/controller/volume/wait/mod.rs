@@ -115,6 +115,8 @@ impl VolumeWait {
                 *state == ModificationState::Optimizing
             }
             Self::Snapshot(wait) => matches!(wait, SnapshotWait::Pending(_)),
+            Self::Creation(wait) => matches!(wait, CreationWait::Quota(_)),
+            Self::WithoutTags(_) => true,
             Self::Deletion(DeletionWait::Unsafe(blocker)) => matches!(blocker, Blocker::TagMissing { .. }),
             Self::AddingFinalizer
             | Self::FirstSync
@@ -122,10 +124,8 @@ impl VolumeWait {
             | Self::ClassNotFound(_)
             | Self::Blocked(_)
             | Self::Missing(_)
-            | Self::WithoutTags(_)
             | Self::Broken(_)
             | Self::Lost { .. }
-            | Self::Creation(_)
             | Self::Adoption(_)
             | Self::Adopted(_)
             | Self::Binding(_)
