@@ -60,6 +60,14 @@ impl<'a> Hand<'a> {
         self.request(Method::DELETE, &path, "application/json", &options)
     }
 
+    /// Takes Kubernetes' own finalizer off a namespace that is being deleted.
+    pub fn finalize(&self, namespace: &Value) -> Option<Arc<Value>> {
+        let path = self.path_of("namespaces", namespace)?;
+        let mut emptied = namespace.clone();
+        emptied["spec"]["finalizers"] = json!([]);
+        self.request(Method::PUT, &format!("{path}/finalize"), "application/json", &emptied)
+    }
+
     fn path_of(&self, resource: &str, object: &Value) -> Option<String> {
         let path = self.server.path(resource, text(&object["metadata"]["namespace"]))?;
         Some(format!("{path}/{}", text(&object["metadata"]["name"])))

@@ -88,8 +88,12 @@ impl Machines {
 impl Machine {
     fn work(&mut self, server: &Server, seen: &Seen, instance: &InstanceView, due: &mut Due) {
         let hand = Hand::of(server, "kubelet");
-        let is_own = |it: &&std::sync::Arc<Value>| instance_of(it) == Some(instance.id.as_str());
-        let node = seen.nodes.iter().find(is_own);
+        // Where a Kubernetes node had its name, it reports on that one, whatever instance that names.
+        let is_its = |it: &&std::sync::Arc<Value>| {
+            instance_of(it) == Some(instance.id.as_str())
+                || (self.has_registered && it["metadata"]["name"] == instance.private_dns.as_str())
+        };
+        let node = seen.nodes.iter().find(is_its);
         match node {
             Some(node) => {
                 self.has_registered = true;
@@ -103,8 +107,11 @@ impl Machine {
                 }
                 due.at(self.renewed + RENEWAL);
             }
-            None if self.has_registered => {}
-            None => self.has_registered = register(&hand, instance, seen.now),
+            None if self.has_registered || !joins(instance) => {}
+            None => {
+                register(&hand, instance, seen.now);
+                self.has_registered = true;
+            }
         }
     }
 }
@@ -122,26 +129,47 @@ fn boot_id(instance: &InstanceView) -> String {
     format!("{since}-{}", instance.reboots)
 }
 
-/// Registers the machine as a kubelet does; false while another Kubernetes node has the name.
-fn register(hand: &Hand<'_>, instance: &InstanceView, now: Timestamp) -> bool {
+/// The label and the taint of a database's machine.
+const DEDICATED: &str = "freehold.dev/dedicated";
+
+/// Whether the user data starts a kubelet; without user data the image does.
+fn joins(instance: &InstanceView) -> bool {
+    let starts = |text: &String| text.contains("bootstrap") || text.contains("NodeConfig");
+    instance.user_data.as_ref().is_none_or(starts)
+}
+
+/// Whether the user data gives the kubelet this, as it stands there.
+fn is_given(instance: &InstanceView, option: &str) -> bool {
+    instance.user_data.as_ref().is_none_or(|text| text.contains(option))
+}
+
+/// Registers the machine as a kubelet does. One that finds a Kubernetes node of its name takes that for its
+/// own, and its providerID stays what it was (kubelet: `tryRegisterWithAPIServer`).
+fn register(hand: &Hand<'_>, instance: &InstanceView, now: Timestamp) {
     let name = &instance.private_dns;
     let region = instance.zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
     let resources = json!({"cpu": "2", "memory": "16384Mi", "pods": "110", "ephemeral-storage": "20Gi"});
-    let node = json!({
+    let mut node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name,
-            "labels": {"freehold.dev/dedicated": "true", "topology.kubernetes.io/zone": instance.zone,
+            "labels": {"topology.kubernetes.io/zone": instance.zone,
                 "topology.kubernetes.io/region": region, "kubernetes.io/hostname": name,
                 "node.kubernetes.io/instance-type": instance.instance_type,
                 "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}},
         "spec": {"providerID": format!("aws:///{}/{}", instance.zone, instance.id),
-            "taints": [{"key": "freehold.dev/dedicated", "effect": "NoExecute"}]},
+            "taints": []},
         "status": {"capacity": resources, "allocatable": resources,
             "addresses": [{"type": "InternalIP", "address": instance.private_ip}],
             "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
                 "lastHeartbeatTime": stamp(now), "lastTransitionTime": stamp(now)}]},
     });
-    let Some(node) = hand.create("nodes", &node) else { return false };
+    if is_given(instance, &format!("{DEDICATED}=true")) {
+        node["metadata"]["labels"][DEDICATED] = json!("true");
+    }
+    if is_given(instance, &format!("{DEDICATED}=:NoExecute")) {
+        node["spec"]["taints"] = json!([{"key": DEDICATED, "effect": "NoExecute"}]);
+    }
+    let Some(node) = hand.create("nodes", &node) else { return };
     let owner = json!([{"apiVersion": "v1", "kind": "Node", "name": name, "uid": node["metadata"]["uid"]}]);
     hand.create(
         "csinodes.storage.k8s.io",
@@ -156,7 +184,6 @@ fn register(hand: &Hand<'_>, instance: &InstanceView, now: Timestamp) -> bool {
             "metadata": {"name": name, "namespace": "kube-node-lease", "ownerReferences": owner},
             "spec": {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": micro(now)}}),
     );
-    true
 }
 
 fn renew(hand: &Hand<'_>, seen: &Seen, name: &str) {

@@ -18,6 +18,7 @@ mod hand;
 mod kubelet;
 mod machines;
 mod names;
+mod namespaces;
 mod node_lifecycle;
 mod seen;
 mod storage;
@@ -157,6 +158,7 @@ impl Cluster {
         // It waits for nothing but writes. Its own are a reason to look again.
         if self.collected.replace(revision) != Some(revision) {
             garbage::collect(&self.server);
+            namespaces::empty(&self.server);
         }
         due
     }
