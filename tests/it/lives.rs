@@ -1,6 +1,7 @@
 //! Whole lives of databases in one process and in virtual time: the operator as it is shipped, on the API
 //! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
 
+mod addresses;
 mod backups;
 pub mod blow;
 mod campaign;
@@ -80,6 +81,11 @@ fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
 #[test]
 fn a_database_leaves_a_machine_in_good_time_and_pauses_where_one_after_the_other_is_lost() {
     judge(each(&chosen(left::LEFT), named::live));
+}
+
+#[test]
+fn a_machine_that_has_the_host_name_of_a_lost_one_takes_its_place() {
+    judge(each(&[(0, 0), (600, 600)], addresses::reused));
 }
 
 fn chosen(all: &[named::Named]) -> Vec<(u64, named::Named)> {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
-use ec2sim::{Clock, Delays, Limits, Options, Simulator};
+use ec2sim::{Clock, Delays, Limits, Options, Simulator, World};
 use freehold::controller::pass::context::Context;
 use freehold::leadership::decision::Lost;
 use freehold::leadership::scope::Scope;
@@ -196,6 +196,11 @@ impl House {
 
     /// The same in an account with these limits.
     pub async fn build_in(seed: u64, lies: Lies, limits: Limits) -> Self {
+        Self::build_on(seed, lies, limits, World::default()).await
+    }
+
+    /// The same with these zones, subnets and types.
+    pub async fn build_on(seed: u64, lies: Lies, limits: Limits, world: World) -> Self {
         let start = Timestamp::from_second(START).unwrap();
         let clock = Arc::new(VirtualClock { began: Instant::now(), set_by: Mutex::default() });
         let server = Server::new(freehold_rig::Clock::of_tokio(start));
@@ -210,6 +215,7 @@ impl House {
             visibility: lies.visibility,
             past: PAST,
             limits,
+            world,
             ..Options::default()
         })
         .unwrap();

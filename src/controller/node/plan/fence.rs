@@ -10,6 +10,7 @@ use super::judgement::{Loss, Lost, Stage};
 use crate::api::keys::OUT_OF_SERVICE_TAINT;
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
+use crate::cluster::finalizer;
 use crate::controller::conditions;
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::node::cause::Cause;
@@ -69,16 +70,18 @@ pub(super) fn declared_lost(
     proof: Option<&Proof>,
     now: Timestamp,
 ) -> Plan {
-    if proof.is_none() {
-        return staged(observed, id, declared, now);
-    }
+    let Some(proof) = proof else { return staged(observed, id, declared, now) };
     let loss = declared.fence.message.clone();
     let wait = match attached(observed, status, now) {
         Some(attached) => LossWait::Attached { loss, attached },
         None => LossWait::Replaced { loss },
     };
     let is_hidden = observed.instances.by_id(id).is_none();
-    let plan = Plan::act(out_of_service(observed, true), wait);
+    let mut actions = out_of_service(observed, true);
+    if actions.is_empty() {
+        actions.extend(freed(observed, proof));
+    }
+    let plan = Plan::act(actions, wait);
     Plan {
         pending: is_hidden,
         requeue: Some(observed.timing.requeue_interval).filter(|_| !observed.attachments.is_empty()),
@@ -137,6 +140,17 @@ pub(super) fn out_of_service(observed: &Observed, always: bool) -> Vec<Action> {
         observed.core_node.as_ref().filter(|core_node| is_needed && !is_out_of_service(core_node));
     let taint = core_node.map(|core_node| Action::OutOfService(Box::new(core_node.clone())));
     taint.into_iter().chain(removals(observed)).collect()
+}
+
+/// Frees the name of a terminated machine's Kubernetes node once nothing is attached to it. EC2 gives its
+/// address to another machine, perhaps to the very one that takes its place, and that is its name, too: a
+/// kubelet that finds a Kubernetes node of its name reports on it, and never registers as its own instance. A
+/// stopped machine has its address.
+fn freed(observed: &Observed, proof: &Proof) -> Option<Action> {
+    let has_ended = matches!(proof, Proof::Terminated(_)) && observed.attachments.is_empty();
+    let core_node =
+        observed.core_node.as_ref().filter(|core_node| has_ended && finalizer::has(*core_node))?;
+    Some(Action::ReleaseCoreNode(Box::new(core_node.clone())))
 }
 
 /// What still holds volumes to the machine after the proof; with a time when that takes long.

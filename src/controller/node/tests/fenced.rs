@@ -14,6 +14,11 @@ fn after_the_proof_the_machine_is_freed_once_and_the_node_waits_for_its_deletion
             it.attachments = vec!["csi-1".into()];
         })
     };
+    let named = proven(InstanceState::Terminated, |it| it.core_node = it.core_node.take().map(tainted));
+    let with_attachment = |mut it: Observed| {
+        it.attachments = vec!["csi-1".into()];
+        it
+    };
     hold(vec![
         (
             "freed",
@@ -32,8 +37,29 @@ fn after_the_proof_the_machine_is_freed_once_and_the_node_waits_for_its_deletion
             "[] InstanceLost, again in 5 s",
         ),
         (
-            "freed: the Database controller deletes it",
-            proven(InstanceState::Terminated, |it| it.core_node = it.core_node.take().map(tainted)),
+            "terminated: its name is free for another machine with its address",
+            named.clone(),
+            at(310),
+            "[release ip-10-0-0-1] InstanceLost",
+        ),
+        (
+            "terminated: its Kubernetes node stays while something is attached",
+            with_attachment(named),
+            at(310),
+            "[] InstanceLost, again in 5 s",
+        ),
+        (
+            "terminated: its Kubernetes node is released once",
+            proven(InstanceState::Terminated, |it| {
+                it.core_node = it.core_node.take().map(tainted);
+                it.core_node.as_mut().unwrap().metadata.finalizers = None;
+            }),
+            at(310),
+            "[] InstanceLost",
+        ),
+        (
+            "stopped: it has its address, and the Database controller deletes it",
+            proven(InstanceState::Stopped, |it| it.core_node = it.core_node.take().map(tainted)),
             at(310),
             "[] InstanceLost",
         ),

@@ -34,8 +34,9 @@ pub fn attach(
         let node = seen.node(text(&attachment["spec"]["nodeName"]));
         let instance = noted.or_else(|| node.and_then(instance_of));
         if is_going(attachment) {
+            // What another one holds has nothing of the attacher's left.
+            let Some(finalizers) = without(attachment, FINALIZER) else { continue };
             if is_detached(ec2, volume, instance, instances, &mut detached) {
-                let finalizers = without(attachment, FINALIZER).unwrap_or_default();
                 hand.merge(ATTACHMENTS, attachment, "", &json!({"metadata": {"finalizers": finalizers}}));
             } else {
                 due.soon(seen.now);
