@@ -2,24 +2,25 @@
 
 use ec2sim::VolumeState;
 use freehold::definitions;
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume};
+use k8s_openapi::api::core::v1::PersistentVolume;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::env::Env as _;
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, until, within};
 use crate::legacy::{as_found, found, permit, pod_run, spec};
 
 /// The records of the test environment's volumes.
-async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
-    let all = Api::<PersistentVolume>::all(env.client.clone())
+async fn records(env: &impl Env) -> Vec<PersistentVolume> {
+    let all = Api::<PersistentVolume>::all(env.client())
         .list(&ListParams::default().labels("freehold.dev/retained=true"))
         .await;
-    let ours = format!("{}/orders", env.name);
+    let ours = format!("{}/orders", env.namespace());
     all.unwrap()
         .items
         .into_iter()
@@ -28,8 +29,8 @@ async fn records(env: &TestEnv) -> Vec<PersistentVolume> {
 }
 
 /// The volume of `orders`, which was to be deleted with it, is kept, and its record says why.
-async fn keeps_the_volume(env: &TestEnv) {
-    let record = until("the record of what was kept", || async {
+async fn keeps_the_volume(env: &impl Env) {
+    let record = within(env.limit(), "the record of what was kept", || async {
         let mut records = records(env).await;
         seen(records.pop(), || "none".to_owned())
     })
@@ -43,7 +44,7 @@ async fn keeps_the_volume(env: &TestEnv) {
         (record.annotations()["freehold.dev/engine"].as_str(), env.data_volumes().len()),
         ("questdb", 1)
     );
-    until("the volume being available and its record Released", || async {
+    within(env.limit(), "the volume being available and its record Released", || async {
         let state = env.data_volumes().remove(0).state;
         let phase = records(env).await.remove(0).status.and_then(|status| status.phase);
         let is_so = state == VolumeState::Available && phase.as_deref() == Some("Released");
@@ -56,19 +57,11 @@ async fn keeps_the_volume(env: &TestEnv) {
 
 #[test]
 fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
-    run(async {
-        let env = TestEnv::start("namespace-goes").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.ready("orders").await;
-        let namespaces = Api::<Namespace>::all(env.client.clone());
-        namespaces.delete(&env.name, &DeleteParams::default()).await.unwrap();
-        until("the namespace being gone", || async {
-            let left = namespaces.get_opt(&env.name).await.map_err(|error| error.to_string())?;
-            seen(left.is_none().then_some(()), || {
-                format!("{:?}", left.and_then(|namespace| namespace.status))
-            })
-        })
-        .await;
+        env.delete_namespace().await;
         keeps_the_volume(&env).await;
         env.close().await;
     });

@@ -6,8 +6,7 @@ use serde_json::json;
 
 use crate::kit::env::Env;
 use crate::kit::rig_env::{self, RigEnv};
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until, within};
+use crate::kit::wait::{seen, within};
 use crate::lives::life::CALM;
 
 /// A second disk for every machine of the class.
@@ -51,14 +50,12 @@ fn a_machine_with_two_disks_is_paused_resumed_moved_and_deleted_and_leaves_the_d
 
 #[test]
 fn a_machine_with_two_disks_that_never_joins_is_read_terminated_and_leaves_no_disk() {
-    run(async {
-        // A minute of EC2's time, instead of two hours.
-        let options = Options::with([("registration-timeout", 60)]);
-        let mut env = TestEnv::start_with("disks-unjoined", options).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         second_disk(&env).await;
         env.edit_class(&json!({"userData": "#!/bin/sh\necho no node\n"})).await;
         env.create("orders", &json!({})).await;
-        until("the console of the machine being read, and the machine terminated", || async {
+        within(CALM, "the console of the machine being read, and the machine terminated", || async {
             let calls: Vec<String> = env.calls_since(0).into_iter().map(|entry| entry.action).collect();
             let is_read = calls.iter().any(|action| action == "GetConsoleOutput");
             let is_terminated = calls.iter().any(|action| action == "TerminateInstances");

@@ -17,24 +17,26 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::kit::env::Env as _;
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::wait::{seen, until, within};
+use crate::lives::life::CALM;
 
 fn costs(pairs: &[(&str, usize)]) -> BTreeMap<String, usize> {
     pairs.iter().map(|(action, count)| ((*action).to_owned(), *count)).collect()
 }
 
 /// How many ServiceAccounts of Databases there are; Kubernetes makes one of its own in each namespace.
-async fn accounts(env: &TestEnv) -> usize {
+async fn accounts(env: &impl Env) -> usize {
     let accounts = env.list::<ServiceAccount>().await;
     accounts.iter().filter(|account| account.labels().contains_key(DATABASE_UID_LABEL)).count()
 }
 
 #[test]
 fn a_database_becomes_ready_with_one_launch_and_one_volume_and_grows_with_one_modification() {
-    run(async {
-        let env = TestEnv::start("life-grows").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
         let database = env.ready("orders").await;
         assert_eq!(env.mutations(), costs(&[("RunInstances", 1), ("CreateVolume", 1)]));
@@ -93,58 +95,61 @@ fn a_client_finds_a_ready_database_by_its_secret_and_its_service() {
 #[test]
 fn a_deleted_database_leaves_what_its_policy_says_and_nothing_else() {
     let cases = [("Retain", 1, 0, 1), ("Snapshot", 0, 1, 1), ("Delete", 0, 0, 0)];
-    let cases = cases.map(|case| (format!("life-{}", case.0.to_lowercase()), case)).to_vec();
-    run(each(cases, |name, (policy, kept_volumes, snapshots, kept_secrets)| async move {
-        let mut env = TestEnv::start(&name).await;
-        env.create("orders", &json!({"deletionPolicy": policy})).await;
-        env.ready("orders").await;
-        let record = env.list::<Volume>().await.remove(0).status.unwrap().persistent_volume_name.unwrap();
-        env.delete("orders").await;
-        env.gone("orders").await;
+    for (policy, kept_volumes, snapshots, kept_secrets) in cases {
+        rig_env::run(|| leaves(policy, kept_volumes, snapshots, kept_secrets));
+    }
+}
 
-        assert_eq!(env.live_instances().len(), 0, "{policy}");
-        until("the EBS volume being as the policy says", || async {
-            let left = env.data_volumes();
-            seen((left.len() == kept_volumes).then_some(()), || format!("{left:?}"))
+async fn leaves(policy: &str, kept_volumes: usize, snapshots: usize, kept_secrets: usize) {
+    let env = RigEnv::start().await;
+    env.create("orders", &json!({"deletionPolicy": policy})).await;
+    env.ready("orders").await;
+    let record = env.list::<Volume>().await.remove(0).status.unwrap().persistent_volume_name.unwrap();
+    env.delete("orders").await;
+    env.gone("orders").await;
+
+    assert_eq!(env.live_instances().len(), 0, "{policy}");
+    within(CALM, "the EBS volume being as the policy says", || async {
+        let left = env.data_volumes();
+        seen((left.len() == kept_volumes).then_some(()), || format!("{left:?}"))
+    })
+    .await;
+    assert!(env.data_volumes().iter().all(|volume| volume.state == VolumeState::Available), "{policy}");
+    assert_eq!(env.ec2().snapshots().len(), snapshots, "{policy}");
+    assert_eq!(
+        env.list::<Secret>().await.len(),
+        kept_secrets,
+        "{policy}: the credentials stay with the data"
+    );
+    let records = Api::<PersistentVolume>::all(env.client());
+    within(CALM, "the PersistentVolume being kept with its disk only", || async {
+        let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
+        let phase = left.and_then(|record| record.status?.phase);
+        let wanted = (kept_volumes == 1).then_some("Released");
+        seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
+    })
+    .await;
+    within(CALM, "everything that it owned being collected", || async {
+        let left = [
+            env.list::<StatefulSet>().await.len(),
+            env.list::<Service>().await.len(),
+            env.list::<NetworkPolicy>().await.len(),
+            env.list::<PodDisruptionBudget>().await.len(),
+            env.list::<PersistentVolumeClaim>().await.len(),
+            env.list::<Pod>().await.len(),
+            accounts(&env).await,
+        ];
+        seen((left == [0; 7]).then_some(()), || {
+            format!("StatefulSets, Services, NetworkPolicies, budgets, claims, pods, accounts: {left:?}")
         })
-        .await;
-        assert!(env.data_volumes().iter().all(|volume| volume.state == VolumeState::Available), "{policy}");
-        assert_eq!(env.ec2().snapshots().len(), snapshots, "{policy}");
-        assert_eq!(
-            env.list::<Secret>().await.len(),
-            kept_secrets,
-            "{policy}: the credentials stay with the data"
-        );
-        let records = Api::<PersistentVolume>::all(env.client.clone());
-        until("the PersistentVolume being kept with its disk only", || async {
-            let left = records.get_opt(&record).await.map_err(|error| error.to_string())?;
-            let phase = left.and_then(|record| record.status?.phase);
-            let wanted = (kept_volumes == 1).then_some("Released");
-            seen((phase.as_deref() == wanted).then_some(()), || format!("{policy}: {phase:?}"))
-        })
-        .await;
-        until("everything that it owned being collected", || async {
-            let left = [
-                env.list::<StatefulSet>().await.len(),
-                env.list::<Service>().await.len(),
-                env.list::<NetworkPolicy>().await.len(),
-                env.list::<PodDisruptionBudget>().await.len(),
-                env.list::<PersistentVolumeClaim>().await.len(),
-                env.list::<Pod>().await.len(),
-                accounts(&env).await,
-            ];
-            seen((left == [0; 7]).then_some(()), || {
-                format!("StatefulSets, Services, NetworkPolicies, budgets, claims, pods, accounts: {left:?}")
-            })
-        })
-        .await;
-        let nodes = Api::<CoreNode>::all(env.client.clone()).list(&ListParams::default()).await.unwrap();
-        let gone = env.ec2().instances();
-        assert!(gone.iter().all(|instance| instance.state == InstanceState::Terminated), "{policy}");
-        assert!(
-            nodes.iter().all(|node| gone.iter().all(|instance| node.name_any() != instance.private_dns)),
-            "{policy}"
-        );
-        env.close().await;
-    }));
+    })
+    .await;
+    let nodes = Api::<CoreNode>::all(env.client()).list(&ListParams::default()).await.unwrap();
+    let gone = env.ec2().instances();
+    assert!(gone.iter().all(|instance| instance.state == InstanceState::Terminated), "{policy}");
+    assert!(
+        nodes.iter().all(|node| gone.iter().all(|instance| node.name_any() != instance.private_dns)),
+        "{policy}"
+    );
+    env.close().await;
 }

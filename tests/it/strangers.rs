@@ -16,11 +16,12 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::kit::env::Env as _;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// Puts a stranger there; gives its resourceVersion once the control plane has done its own part on it.
-async fn stranger<K>(env: &TestEnv, object: Value, is_settled: impl Fn(&K) -> bool) -> (String, String)
+async fn stranger<K>(env: &RigEnv, object: Value, is_settled: impl Fn(&K) -> bool) -> (String, String)
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -34,7 +35,7 @@ where
         .await
         .unwrap()
         .name_any();
-    let version = until("the stranger being settled", || async {
+    let version = within(CALM, "the stranger being settled", || async {
         let object = api.get(&name).await.map_err(|error| error.to_string())?;
         seen(is_settled(&object).then(|| object.resource_version().unwrap()), || format!("{object:?}"))
     })
@@ -42,7 +43,7 @@ where
     (name, version)
 }
 
-async fn is_untouched<K>(env: &TestEnv, (name, version): (String, String))
+async fn is_untouched<K>(env: &RigEnv, (name, version): (String, String))
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
@@ -52,8 +53,8 @@ where
 
 #[test]
 fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
-    run(async {
-        let mut env = TestEnv::build("strangers", Options::default()).await;
+    rig_env::run(|| async {
+        let mut env = RigEnv::build().await;
         let mut names = std::collections::BTreeMap::new();
         for kind in ["secret", "set", "node", "claim"] {
             let database: Database = env.create(&format!("of-{kind}"), &json!({})).await;
@@ -105,11 +106,10 @@ fn a_stranger_of_a_derived_name_is_reported_and_left_alone() {
             assert!(message.contains(name), "{kind}: {message}");
         }
         for kind in ["secret", "set", "node"] {
-            let launched = env
-                .ec2()
-                .instances()
-                .into_iter()
-                .any(|view| view.tags["freehold.dev/database"] == format!("strangers/of-{kind}"));
+            let launched =
+                env.ec2().instances().into_iter().any(|view| {
+                    view.tags["freehold.dev/database"] == format!("{}/of-{kind}", env.namespace())
+                });
             assert!(!launched, "a machine was paid for although of-{kind} cannot be made");
         }
         is_untouched::<Secret>(&env, secret).await;

@@ -5,10 +5,13 @@ use std::future::Future;
 use std::time::Duration;
 
 use ec2sim::{Limits, Simulator};
+use freehold::api::keys::FINALIZER;
 use freehold_box::account::site::node_class;
 use freehold_rig::{Verb, Write};
 use jiff::Timestamp;
-use kube::Client;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::DeleteParams;
+use kube::{Api, Client};
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -49,6 +52,22 @@ impl RigEnv {
         Self { house }
     }
 
+    /// The same before an operator runs.
+    pub async fn build() -> Self {
+        Self { house: House::build_in(1, Lies::none(), Limits::NONE).await }
+    }
+
+    /// Starts the operator of its namespace.
+    pub fn start_operator(&mut self) {
+        let flags: Vec<&str> = SLOW_ELECTION.iter().copied().chain(["--namespace", NAMESPACE]).collect();
+        self.house.start_with(1, &flags);
+    }
+
+    /// Kills the operator, which is back after an hour.
+    pub fn kill_operator(&self) {
+        self.house.chaos.kill(Duration::from_secs(3600));
+    }
+
     /// The class of this name, as it is when nobody has edited it.
     pub fn node_class(&self, name: &str) -> Value {
         node_class(name, &self.ec2().world())
@@ -79,10 +98,32 @@ impl RigEnv {
         self.house.delete_in(NAMESPACE, name).await;
     }
 
-    /// Waits until a Database is gone.
+    /// Deletes the namespace, and waits until it is gone with all that was in it.
+    pub async fn delete_namespace(&self) {
+        let namespaces = Api::<Namespace>::all(self.client());
+        namespaces.delete(NAMESPACE, &DeleteParams::default()).await.unwrap();
+        let is_gone = |it: &House| it.server.object("namespaces", "", NAMESPACE).is_none();
+        self.house.until("the namespace is gone", CALM, is_gone).await;
+    }
+
+    /// Waits until a Database is gone, and its children and its hold on Kubernetes nodes with it.
     pub async fn gone(&self, name: &str) {
         let is_gone = |it: &House| it.server.object("databases.freehold.dev", NAMESPACE, name).is_none();
         self.house.until(&format!("{name} is gone"), CALM, is_gone).await;
+        let all = |kind: &str| self.house.server.objects(kind);
+        let is_its = |it: &Value| it["metadata"]["labels"]["freehold.dev/database"] == name;
+        for kind in ["nodes.freehold.dev", "volumes.freehold.dev"] {
+            let left: Vec<_> = all(kind).into_iter().filter(|it| is_its(it)).collect();
+            assert!(left.is_empty(), "a child outlives its Database: {left:?}");
+        }
+        let live: Vec<String> = self.live_instances().into_iter().map(|it| it.id).collect();
+        let is_live = |it: &Value| {
+            let provider_id = it["spec"]["providerID"].as_str().unwrap_or_default();
+            live.iter().any(|id| provider_id.ends_with(id))
+        };
+        let is_held = |it: &Value| it["metadata"]["finalizers"].to_string().contains(FINALIZER);
+        let held: Vec<_> = all("nodes").into_iter().filter(|it| is_held(it) && !is_live(it)).collect();
+        assert!(held.is_empty(), "the machines are gone, and our finalizer still holds {held:?}");
     }
 
     /// The end of a scenario: nothing is written any more, and no rule was broken on the way.

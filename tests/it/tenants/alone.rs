@@ -17,9 +17,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::kit::env::Env as _;
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::wait::{each, seen, until, within};
+use crate::lives::life::CALM;
 
 /// A second tenant: a namespace, and a client that may create pods there and do nothing else.
 struct Intruder {
@@ -42,8 +44,8 @@ where
     Api::namespaced(env.client.clone(), namespace)
 }
 
-fn in_cluster<K: Resource<Scope = ClusterResourceScope, DynamicType = ()>>(env: &TestEnv) -> Api<K> {
-    Api::all(env.client.clone())
+fn in_cluster<K: Resource<Scope = ClusterResourceScope, DynamicType = ()>>(env: &impl Env) -> Api<K> {
+    Api::all(env.client())
 }
 
 impl Intruder {
@@ -112,21 +114,21 @@ impl Intruder {
 }
 
 /// The Kubernetes node of the only machine.
-async fn machine(env: &TestEnv) -> String {
+async fn machine(env: &impl Env) -> String {
     let nodes: Vec<Node> = env.list().await;
     nodes.into_iter().find_map(|node| node.status?.core_node_name).unwrap()
 }
 
 /// The events of this reason on Freehold's Nodes.
-async fn events(env: &TestEnv, reason: &str) -> Vec<String> {
+async fn events(env: &impl Env, reason: &str) -> Vec<String> {
     let all: Vec<Event> = env.list().await;
     all.into_iter().filter(|it| it.reason.as_deref() == Some(reason)).filter_map(|it| it.note).collect()
 }
 
 #[test]
 fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_as_ready() {
-    run(async {
-        let env = TestEnv::start("undedicated").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let plain = "#!/bin/sh\n/opt/freehold-box/bootstrap --node-status-update-frequency 1s\n";
         env.edit_class(&json!({"userData": plain})).await;
         env.create("orders", &json!({})).await;
@@ -137,7 +139,7 @@ fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_
         assert_eq!(taint.map(|taint| taint.effect.as_str()), Some("NoExecute"));
         assert_eq!(node.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
         let events = events(&env, "KubernetesNodeNotDedicated").await;
-        assert!(events.iter().any(|note| note.contains("NodeClass undedicated")), "{events:?}");
+        assert!(events.iter().any(|note| note.contains("NodeClass default")), "{events:?}");
 
         // What a person takes off is put back, and nothing is restarted.
         let pod = env.api::<Pod>().get("orders-0").await.unwrap().uid();
@@ -145,7 +147,7 @@ fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_
             json!({"metadata": {"labels": {"freehold.dev/dedicated": null}}, "spec": {"taints": null}});
         let nodes = in_cluster::<CoreNode>(&env);
         nodes.patch(&node.name_any(), &PatchParams::default(), &Patch::Merge(bare)).await.unwrap();
-        until("label and taint being there again", || async {
+        within(CALM, "label and taint being there again", || async {
             let node = nodes.get(&node.name_any()).await.map_err(|error| error.to_string())?;
             let is_tainted = node.spec.as_ref().is_some_and(|spec| spec.taints.is_some());
             let is_back = is_tainted && node.labels().contains_key("freehold.dev/dedicated");

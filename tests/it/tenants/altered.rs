@@ -10,10 +10,12 @@ use kube::{Api, Client, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::env::Env as _;
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::rights::{acting_as, give};
 use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, until, within};
+use crate::lives::life::CALM;
 
 /// Who may edit ConfigMaps and StatefulSets of the namespace, and nothing else.
 const TENANT: &str = "mallory";
@@ -37,26 +39,26 @@ async fn tenant(env: &TestEnv) -> Client {
 }
 
 /// Edits an object of the namespace by strategic merge patch, as `kubectl edit` does.
-async fn edit<K>(client: &Client, env: &TestEnv, name: &str, patch: Value)
+async fn edit<K>(client: &Client, env: &impl Env, name: &str, patch: Value)
 where
     K: kube::Resource<Scope = k8s_openapi::NamespaceResourceScope, DynamicType = ()>
         + Clone
         + serde::de::DeserializeOwned
         + std::fmt::Debug,
 {
-    let api = Api::<K>::namespaced(client.clone(), &env.name);
+    let api = Api::<K>::namespaced(client.clone(), env.namespace());
     api.patch(name, &PatchParams::default(), &Patch::Strategic(patch)).await.unwrap();
 }
 
 /// Of what decides what runs: the content of the ConfigMap, and the spec of the StatefulSet.
-async fn content(env: &TestEnv) -> Result<(Value, Value), String> {
+async fn content(env: &impl Env) -> Result<(Value, Value), String> {
     let files = env.api::<ConfigMap>().get("orders-config").await.map_err(|error| error.to_string())?;
     let set = env.api::<StatefulSet>().get("orders").await.map_err(|error| error.to_string())?;
     Ok((json!([files.data, files.binary_data]), json!(set.spec)))
 }
 
-async fn until_restored(env: &TestEnv, expected: &(Value, Value)) {
-    until("the content that Freehold applied", || async {
+async fn until_restored(env: &impl Env, expected: &(Value, Value)) {
+    within(env.limit(), "the content that Freehold applied", || async {
         let content = content(env).await?;
         seen((content == *expected).then_some(()), || format!("{content:?}"))
     })
@@ -64,8 +66,8 @@ async fn until_restored(env: &TestEnv, expected: &(Value, Value)) {
 }
 
 /// Waits until the history holds these, in this order.
-async fn until_history(env: &TestEnv, expected: &[Occurrence]) {
-    until(&format!("the history {expected:?}"), || async {
+async fn until_history(env: &impl Env, expected: &[Occurrence]) {
+    within(env.limit(), &format!("the history {expected:?}"), || async {
         let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
         let history = database.status.unwrap_or_default().history;
         let what: Vec<Occurrence> = history.iter().map(|entry| entry.what).collect();
@@ -75,7 +77,7 @@ async fn until_history(env: &TestEnv, expected: &[Occurrence]) {
 }
 
 /// The UID of the pod, and the image of its engine.
-async fn pod(env: &TestEnv) -> Result<(String, String), String> {
+async fn pod(env: &impl Env) -> Result<(String, String), String> {
     let pod = env.api::<Pod>().get("orders-0").await.map_err(|error| error.to_string())?;
     let image = pod.spec.as_ref().and_then(|spec| spec.containers[0].image.clone());
     Ok((pod.uid().unwrap_or_default(), image.unwrap_or_default()))
@@ -87,11 +89,11 @@ fn image(image: &str) -> Value {
 
 #[test]
 fn what_a_tenant_writes_into_the_objects_of_a_database_is_reported_and_restored_without_a_restart() {
-    run(async {
-        let env = TestEnv::start("altered").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
-        let tenant = tenant(&env).await;
+        let tenant = env.house.server.client(TENANT);
         let (applied, running) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
 
         let files = json!({"data": {"start.sh": "a program"}, "binaryData": {"more": "AAAA"},
@@ -153,11 +155,11 @@ fn a_pod_that_was_started_from_a_tenants_template_is_reported_and_replaced() {
 
 #[test]
 fn an_operator_that_finds_no_record_applies_both_anew_and_restarts_nothing() {
-    run(async {
-        let mut env = TestEnv::start("altered-before").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
-        let tenant = tenant(&env).await;
+        let tenant = env.house.server.client(TENANT);
         let (applied, running) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
 
         env.kill_operator();
@@ -166,9 +168,8 @@ fn an_operator_that_finds_no_record_applies_both_anew_and_restarts_nothing() {
         edit::<StatefulSet>(&tenant, &env, "orders", image(PROGRAM)).await;
         edit::<ConfigMap>(&tenant, &env, "orders-config", json!({"data": {"start.sh": "a program"}})).await;
 
-        env.start_operator();
         until_restored(&env, &applied).await;
-        until("the record of what is applied", || async {
+        within(CALM, "the record of what is applied", || async {
             let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
             let status = database.status.unwrap_or_default();
             let known =
@@ -184,24 +185,23 @@ fn an_operator_that_finds_no_record_applies_both_anew_and_restarts_nothing() {
 
 #[test]
 fn an_engine_that_was_started_with_a_tenants_files_is_restarted_with_those_of_freehold() {
-    run(async {
-        let mut env = TestEnv::start("altered-files").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
-        let tenant = tenant(&env).await;
+        let tenant = env.house.server.client(TENANT);
         let (applied, first) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
 
         env.kill_operator();
         edit::<ConfigMap>(&tenant, &env, "orders-config", json!({"data": {"start.sh": "a program"}})).await;
         env.api::<Pod>().delete("orders-0", &DeleteParams::default()).await.unwrap();
-        let altered = until("another pod", || async {
+        let altered = within(CALM, "another pod", || async {
             let pod = pod(&env).await?;
             seen((pod.0 != first.0).then(|| pod.clone()), || format!("{pod:?}"))
         })
         .await;
 
-        env.start_operator();
-        let cause = until("the restart of the engine", || async {
+        let cause = within(CALM, "the restart of the engine", || async {
             let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
             let history = database.status.unwrap_or_default().history;
             let restarted = history.iter().find(|entry| entry.what == Occurrence::Restarted);
@@ -210,7 +210,7 @@ fn an_engine_that_was_started_with_a_tenants_files_is_restarted_with_those_of_fr
         .await;
         assert_eq!(cause, "the engine was started while its ConfigMap was changed outside Freehold");
         until_restored(&env, &applied).await;
-        until("a third pod", || async {
+        within(CALM, "a third pod", || async {
             let pod = pod(&env).await?;
             seen((pod.0 != altered.0).then_some(()), || format!("{pod:?}"))
         })
