@@ -22,7 +22,7 @@ use crate::cloud::offerings::Offerings;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes;
 use crate::cluster::recent::Recent;
-use crate::controller::copies::{CopiedApis, Copies, within};
+use crate::controller::copies::{CopiedApis, Copies};
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::checks::Checks;
 use crate::controller::memory::issued_requests::IssuedRequests;
@@ -266,14 +266,8 @@ fn spawn_of(
     let scope_name = scope.map(str::to_owned);
     tasks.spawn(volume::run(Arc::clone(ctx), Arc::clone(&copies), scope_name, concurrency, stop.clone()));
     tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
-    let backups = || within::<Backup>(client, scope);
-    tasks.spawn(backup::run(Arc::clone(ctx), backups(), concurrency, stop.clone()));
-    let scheduled = backup_schedule::Apis {
-        schedules: within(client, scope),
-        backups: backups(),
-        databases: within(client, scope),
-    };
-    tasks.spawn(backup_schedule::run(Arc::clone(ctx), scheduled, concurrency, stop.clone()));
+    tasks.spawn(backup::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
+    tasks.spawn(backup_schedule::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
     tasks.spawn(copies.run(CopiedApis::of(client, scope), stop.clone()));
 }
 

@@ -34,7 +34,7 @@ pub fn is_orphaning<K: Resource>(object: &K) -> bool {
 }
 
 /// As `of`; but what is being deleted names an owner that may be gone, without its finalizer: then Kubernetes
-/// deletes what that owned.
+/// deletes what that owned. That it is gone the API server says to a live look.
 pub async fn of_existing<K>(
     object: &K,
     copy: &Mirror<Database>,
@@ -47,7 +47,7 @@ where
     let is_deleted = object.meta().deletion_timestamp.is_some();
     let Some(owner) = controller_of(object).filter(|_| is_deleted) else { return of(object, client).await };
     let databases = Api::<Database>::namespaced(client.clone(), &object.namespace().unwrap_or_default());
-    let database = if_served(copy.read(&databases, &owner.name, reads).await)?;
+    let database = if_served(copy.current(&databases, &owner.name, reads).await)?;
     let is_there = database.and_then(|database| database.uid()).as_ref() == Some(&owner.uid);
     Ok(if is_there { Ownership::Owned } else { Ownership::Orphaned })
 }

@@ -22,6 +22,11 @@ impl<T: Clone> Recent<T> {
         Self { moment: MOMENT.div_f64(time_scale), answers: Mutex::default() }
     }
 
+    /// How long an answer is used again.
+    pub fn moment(&self) -> Duration {
+        self.moment
+    }
+
     /// The answer, if it is recent.
     pub fn get(&self, key: &str) -> Option<T> {
         let answers = self.answers.lock();

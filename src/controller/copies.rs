@@ -16,7 +16,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
-use crate::api::{Database, Node, Volume};
+use crate::api::{Backup, BackupSchedule, Database, Node, Volume};
 use crate::cluster::controller_of;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
@@ -29,6 +29,10 @@ pub struct CopiedApis {
     pub nodes: Api<Node>,
     /// The Volumes.
     pub volumes: Api<Volume>,
+    /// The Backups.
+    pub backups: Api<Backup>,
+    /// The BackupSchedules.
+    pub schedules: Api<BackupSchedule>,
     /// The claims.
     pub claims: Api<PersistentVolumeClaim>,
     /// The StatefulSets.
@@ -56,6 +60,8 @@ impl CopiedApis {
             databases: within(client, namespace),
             nodes: within(client, namespace),
             volumes: within(client, namespace),
+            backups: within(client, namespace),
+            schedules: within(client, namespace),
             claims: within(client, namespace),
             stateful_sets: within(client, namespace),
             config_maps: within(client, namespace),
@@ -88,6 +94,10 @@ pub struct Copies {
     pub nodes: Arc<Mirror<Node>>,
     /// The Volumes.
     pub volumes: Arc<Mirror<Volume>>,
+    /// The Backups: what wakes them and their BackupSchedules. They are read from the API server.
+    pub backups: Arc<Mirror<Backup>>,
+    /// The BackupSchedules, which are read so, too.
+    pub schedules: Arc<Mirror<BackupSchedule>>,
     /// The claims with our label.
     pub claims: Arc<Mirror<PersistentVolumeClaim>>,
     /// The StatefulSets.
@@ -115,6 +125,8 @@ impl Copies {
             databases: Arc::new(Mirror::empty(own_writes, namespace)),
             nodes: Arc::new(Mirror::indexed(own_writes, namespace, databases_of)),
             volumes: Arc::new(Mirror::empty(own_writes, namespace)),
+            backups: Arc::new(Mirror::empty(own_writes, namespace)),
+            schedules: Arc::new(Mirror::empty(own_writes, namespace)),
             claims: Arc::new(Mirror::empty(own_writes, namespace)),
             stateful_sets: Arc::new(Mirror::empty(own_writes, namespace)),
             config_maps: Arc::new(Mirror::empty(own_writes, namespace)),
@@ -148,6 +160,8 @@ impl Copies {
             Arc::clone(&self.databases).run(apis.databases, all(), |_| (), until()),
             Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()),
             Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()),
+            Arc::clone(&self.backups).run(apis.backups, all(), |_| (), until()),
+            Arc::clone(&self.schedules).run(apis.schedules, all(), |_| (), until()),
             Arc::clone(&self.claims).run(
                 apis.claims,
                 all().labels(keys::DATABASE_UID_LABEL),

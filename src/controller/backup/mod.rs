@@ -14,16 +14,16 @@ pub mod wait;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
-use kube::runtime::controller::Controller;
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use super::copies::Copies;
 use super::pass::close::{close, next_look};
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
 use crate::api::Backup;
 use crate::cloud::identity::Kind;
 use crate::cluster::events::Events;
@@ -36,18 +36,18 @@ mod tests;
 /// missed of copies that are filled from then on.
 pub fn run(
     ctx: Arc<Context>,
-    backups: Api<Backup>,
+    copies: &Copies,
     concurrency: u16,
     stop: CancellationToken,
-) -> impl Future<Output = ()> + Send {
+) -> impl Future<Output = ()> + Send + use<> {
     let woken = wakes(&ctx);
-    let controller = Controller::new(backups, watcher::Config::default());
-    ctx.metrics.shown().conditions(controller.store(), Backup::conditions);
-    ctx.metrics.shown().backups(controller.store());
-    let controller = controller.reconcile_on(woken);
+    let triggers = Triggers::of(copies.backups.triggers(), copies.backups.store());
+    ctx.metrics.shown().conditions(triggers.store(), Backup::conditions);
+    ctx.metrics.shown().backups(triggers.store());
+    let triggers = triggers.woken_by(woken);
     drive::run(
         "backup",
-        controller,
+        triggers,
         ctx,
         concurrency,
         stop,

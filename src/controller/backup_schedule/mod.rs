@@ -12,61 +12,70 @@ pub mod status;
 pub mod times;
 pub mod wait;
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
-use kube::runtime::controller::Controller;
+use futures::{Stream, StreamExt};
 use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher;
-use kube::{Api, ResourceExt};
+use kube::{Api, Resource, ResourceExt};
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 
+use super::copies::Copies;
 use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
+use crate::api::BackupSchedule;
 use crate::api::keys::{BACKUP_SCHEDULE_LABEL, VERIFICATION_LABEL};
-use crate::api::{Backup, BackupSchedule, Database};
 use crate::cluster::events::Events;
+use crate::cluster::mirror::Mirror;
 use crate::time::sooner;
 
 #[cfg(test)]
 mod tests;
 
-/// What is read.
-pub struct Apis {
-    /// The BackupSchedules.
-    pub schedules: Api<BackupSchedule>,
-    /// The Backups.
-    pub backups: Api<Backup>,
-    /// The Databases, of which those are watched that Backups are restored in to verify them.
-    pub databases: Api<Database>,
-}
-
-/// Runs the controller until `stop`.
-pub async fn run(ctx: Arc<Context>, apis: Apis, concurrency: u16, stop: CancellationToken) {
-    let scheduled = watcher::Config::default().labels(BACKUP_SCHEDULE_LABEL);
-    let controller = Controller::new(apis.schedules, watcher::Config::default());
-    ctx.metrics.shown().conditions(controller.store(), BackupSchedule::conditions);
-    ctx.metrics.shown().backup_schedules(controller.store());
-    let controller = controller.watches(apis.backups, scheduled, |backup| {
-        let schedule = backup.labels().get(BACKUP_SCHEDULE_LABEL)?;
-        Some(ObjectRef::new(schedule).within(&backup.namespace()?))
-    });
-    let restored = watcher::Config::default().labels(VERIFICATION_LABEL);
-    let controller = controller.watches(apis.databases, restored, |database| {
-        let schedule = database.labels().get(VERIFICATION_LABEL)?;
-        Some(ObjectRef::new(schedule).within(&database.namespace()?))
-    });
+/// Runs the controller until `stop`. It subscribes to its Backups, and to the Databases that they are
+/// restored in to verify them, in this call, so that nothing is missed of copies that are filled from then
+/// on.
+pub fn run(
+    ctx: Arc<Context>,
+    copies: &Copies,
+    concurrency: u16,
+    stop: CancellationToken,
+) -> impl Future<Output = ()> + Send + use<> {
+    let (of_backups, of_databases) = (
+        of_labelled(&copies.backups, BACKUP_SCHEDULE_LABEL),
+        of_labelled(&copies.databases, VERIFICATION_LABEL),
+    );
+    let triggers = Triggers::of(copies.schedules.triggers(), copies.schedules.store());
+    ctx.metrics.shown().conditions(triggers.store(), BackupSchedule::conditions);
+    ctx.metrics.shown().backup_schedules(triggers.store());
+    let triggers = triggers.woken_by(of_backups).woken_by(of_databases);
     drive::run(
         "backup-schedule",
-        controller,
+        triggers,
         ctx,
         concurrency,
         stop,
         |_| false,
         |schedule, ctx, events| async move { pass(&schedule, &ctx, &events).await },
     )
-    .await;
+}
+
+/// The BackupSchedules that changed objects name in this label.
+fn of_labelled<K>(
+    copy: &Mirror<K>,
+    label: &'static str,
+) -> impl Stream<Item = ObjectRef<BackupSchedule>> + Send + use<K>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
+    copy.changes().filter_map(move |object| async move {
+        let schedule = object.labels().get(label)?;
+        Some(ObjectRef::new(schedule).within(&object.namespace()?))
+    })
 }
 
 /// One pass: observe, plan, act, status, remember.

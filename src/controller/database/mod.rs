@@ -34,7 +34,6 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::runtime::controller::Controller;
 use kube::{Api, Resource as _, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +46,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
 use super::pass::woken::{of_changed_child, of_changed_class};
 use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::{BackupSchedule, Database, EventReason};
@@ -67,24 +67,24 @@ pub fn run(
     concurrency: u16,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
-    let controller = Controller::for_stream(copies.databases.triggers(), copies.databases.store());
-    let store = controller.store();
-    ctx.metrics.shown().conditions(controller.store(), alerting);
-    ctx.metrics.shown().databases(controller.store());
-    let controller = controller
-        .reconcile_on(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
-        .reconcile_on(of_changed_child(&copies.nodes))
-        .reconcile_on(of_changed_child(&copies.volumes))
-        .reconcile_on(of_changed_child(&copies.stateful_sets))
-        .reconcile_on(of_changed_child(&copies.config_maps))
-        .reconcile_on(of_changed_child(&copies.services))
-        .reconcile_on(of_changed_child(&copies.service_accounts))
-        .reconcile_on(of_changed_child(&copies.network_policies))
-        .reconcile_on(of_changed_child(&copies.disruption_budgets))
-        .reconcile_on(copies.of_changed_pod());
+    let triggers = Triggers::of(copies.databases.triggers(), copies.databases.store());
+    let store = triggers.store();
+    ctx.metrics.shown().conditions(triggers.store(), alerting);
+    ctx.metrics.shown().databases(triggers.store());
+    let triggers = triggers
+        .woken_by(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
+        .woken_by(of_changed_child(&copies.nodes))
+        .woken_by(of_changed_child(&copies.volumes))
+        .woken_by(of_changed_child(&copies.stateful_sets))
+        .woken_by(of_changed_child(&copies.config_maps))
+        .woken_by(of_changed_child(&copies.services))
+        .woken_by(of_changed_child(&copies.service_accounts))
+        .woken_by(of_changed_child(&copies.network_policies))
+        .woken_by(of_changed_child(&copies.disruption_budgets))
+        .woken_by(copies.of_changed_pod());
     drive::run(
         "database",
-        controller,
+        triggers,
         ctx,
         concurrency,
         stop,
@@ -102,7 +102,7 @@ pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let acted = Acted::new(observed.database.clone());
     let old = observed.database.status.clone().unwrap_or_default();
     let new = status::status(observed, &status::Decided::of(observed, &plan, &acted), &acted, now);
-    is_enough(plan.acts(), &old, &new).then_some(plan)
+    is_enough(plan.acts(), observed.is_plainly_deleted(), &old, &new).then_some(plan)
 }
 
 /// What there is, and what is to be done; `None` when the object is gone, or is another of its name.

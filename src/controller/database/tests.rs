@@ -105,6 +105,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         nodes: Vec::new(),
         node_name_taken: None,
         is_pod_foreign: false,
+        credentials_as_reported: false,
         volume: Child::Absent,
         claim: None,
         credentials: Credentials::Read(Child::Absent),

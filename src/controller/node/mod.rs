@@ -18,7 +18,6 @@ pub mod wait;
 use std::sync::Arc;
 
 use futures::{Stream, StreamExt};
-use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +34,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
 use super::pass::woken::of_changed_class;
 use crate::api::{ConditionType, EventReason, Node};
 use crate::cloud::identity::Kind;
@@ -55,20 +55,20 @@ pub fn run(
 ) -> impl Future<Output = ()> + Send {
     let woken = wakes(&ctx);
     let joining = joining(&ctx);
-    let controller = Controller::for_stream(copies.nodes.triggers(), copies.nodes.store());
-    let store = controller.store();
-    ctx.fleet.watch(controller.store());
-    ctx.metrics.shown().conditions(controller.store(), Node::conditions);
-    let leaving = leaving_of(&ctx, controller.store());
-    let initializing = initializing(&ctx, controller.store());
+    let triggers = Triggers::of(copies.nodes.triggers(), copies.nodes.store());
+    let store = triggers.store();
+    ctx.fleet.watch(triggers.store());
+    ctx.metrics.shown().conditions(triggers.store(), Node::conditions);
+    let leaving = leaving_of(&ctx, triggers.store());
+    let initializing = initializing(&ctx, triggers.store());
     let of_class = of_changed_class(&ctx, store, |node| &node.spec.node_class_name);
-    let controller = controller
-        .reconcile_on(of_class)
-        .reconcile_on(woken)
-        .reconcile_on(joining)
-        .reconcile_on(leaving)
-        .reconcile_on(initializing);
-    drive::run("node", controller, ctx, concurrency, stop, looks_lost, move |node, ctx, events| {
+    let triggers = triggers
+        .woken_by(of_class)
+        .woken_by(woken)
+        .woken_by(joining)
+        .woken_by(leaving)
+        .woken_by(initializing);
+    drive::run("node", triggers, ctx, concurrency, stop, looks_lost, move |node, ctx, events| {
         let copies = Arc::clone(&copies);
         async move { pass(&node, &copies, &ctx, &events).await }
     })
@@ -94,7 +94,8 @@ async fn decide(node: &Node, copies: &Copies, ctx: &Context) -> Result<Option<(O
         let new = status::status(&observed, &plan, &Acted::new(observed.node.clone()), now);
         let asks_ec2 =
             plan::unlisted(&observed).is_some() || plan::release::needs_tagged(&observed).is_some();
-        if is_enough(plan.acts() || asks_ec2, &old, &new) {
+        let is_ending = observed.node.metadata.deletion_timestamp.is_some() && !observed.node.spec.release;
+        if is_enough(plan.acts() || asks_ec2, is_ending, &old, &new) {
             return Ok(Some((observed, plan)));
         }
     }

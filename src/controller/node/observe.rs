@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::api::{Api, ListParams, ObjectList};
 use kube::{Client, ResourceExt};
 
-use super::on_machine::{OnMachine, on_machine};
+use super::on_machine::{Looks, on_machine};
 use super::registration::{self, is_live, provider_id};
 use crate::api::keys::{DEDICATED_LABEL, INSTANCE_TYPE_LABEL, ZONE_LABEL};
-use crate::api::{InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
+use crate::api::{ConditionType, InstanceId, Node, NodeClass, NodeStatus, Volume, VolumeId, names};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::InstanceView;
 use crate::cloud::offerings::OfferingsView;
@@ -21,6 +21,7 @@ use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{self, Ownership};
 use crate::cluster::{self, if_served};
 use crate::controller::call_blocked::CallBlocked;
+use crate::controller::conditions;
 use crate::controller::copies::Copies;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::memory::repairs::FleetView;
@@ -126,13 +127,12 @@ pub async fn observe(
     let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
     let needs_record = is_leaving || instances.instances.len() > 1;
     let volume = if needs_record { volume_of(&node, &copies.volumes, reads, ctx).await? } else { None };
-    let on_machine = match &core_node {
-        Some(core_node) => on_machine(core_node, is_leaving, volume.as_ref(), reads, ctx).await?,
-        None => OnMachine::default(),
-    };
+    let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
+    let is_reported = is_well && conditions::is_true(&status.conditions, ConditionType::Ready);
+    let looks = looks(&node, &instances, is_leaving, is_reported && ctx.has_just_begun());
+    let on_machine = on_machine(core_node.as_ref(), looks, volume.as_ref(), reads, ctx).await?;
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
     let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
-    let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
     let fleet = if is_well { FleetView::default() } else { fleet(&node, ctx, now) };
     let priority = ctx.fleet.priority(&node);
     let issued = |call: Call| own.and_then(|id| ctx.issued.of(call, &id.0));
@@ -164,6 +164,17 @@ pub async fn observe(
         timing: ctx.timing.clone(),
         node,
     }))
+}
+
+/// How the machine of the Node is looked at. Before EC2 was listed no instance is seen, and nothing is
+/// decided.
+fn looks(node: &Node, instances: &InstanceView, is_leaving: bool, is_as_reported: bool) -> Looks {
+    let is_unlisted = instances.swept_at.is_none() && node.metadata.deletion_timestamp.is_none();
+    match (is_unlisted || is_as_reported, is_leaving) {
+        (true, _) => Looks::AsReported,
+        (false, true) => Looks::Leaving,
+        (false, false) => Looks::Running,
+    }
 }
 
 /// It is not declared lost, and EC2 reports no impaired check.
@@ -291,7 +302,8 @@ async fn unlabelled(instance: &Instance, client: &Client) -> Result<Option<CoreN
         .find(|node| node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(&provider_id)))
 }
 
-/// The Volume of the Node's Database.
+/// The Volume of the Node's Database: what it records is written by this process alone. That there is none
+/// the API server says to a live look.
 async fn volume_of(
     node: &Node,
     copy: &Mirror<Volume>,
@@ -301,7 +313,7 @@ async fn volume_of(
     let name = node.name_any();
     let Some(volume) = names::volume_of_node(&name) else { return Ok(None) };
     let volumes = Api::namespaced(ctx.client.clone(), &node.namespace().unwrap_or_default());
-    if_served(copy.read(&volumes, volume, reads).await)
+    if_served(copy.current(&volumes, volume, reads).await)
 }
 
 /// The attached volumes that hold data. EC2's tags may lag behind a new volume, and may be taken off: what

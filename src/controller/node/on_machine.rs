@@ -22,22 +22,39 @@ pub(super) struct OnMachine {
     pub attachments: Vec<String>,
 }
 
-/// VolumeAttachments are read only of a machine that is to end, or has ended, and only there must every pod
-/// be seen: elsewhere pods are read to find foreign ones.
+/// What is read on a machine, by how it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// It is to end, or has ended: VolumeAttachments are read, and every pod must be seen.
+    Leaving,
+    /// It runs: pods are read to find foreign ones.
+    Running,
+    /// The same, and it was Ready when this process began to lead, a moment ago, or EC2 was not listed since:
+    /// a start is no reason to list its pods, which no wake is for either.
+    AsReported,
+}
+
+/// Reads it; nothing while there is no Kubernetes node.
 pub(super) async fn on_machine(
-    core_node: &CoreNode,
-    is_leaving: bool,
+    core_node: Option<&CoreNode>,
+    looks: Looks,
     volume: Option<&Volume>,
     reads: Reads,
     ctx: &Context,
 ) -> Result<OnMachine, kube::Error> {
+    let Some(core_node) = core_node else { return Ok(OnMachine::default()) };
     let name = core_node.name_any();
-    let driver_registered = driver_is_registered(&name, reads, ctx).await?;
+    let is_leaving = looks == Looks::Leaving;
+    // Nothing is done with the driver of a machine that is to end.
+    let of_driver = if is_leaving { Reads::Cached } else { reads };
+    let driver_registered = driver_is_registered(&name, of_driver, ctx).await?;
     let params = ListParams::default().fields(&format!("spec.nodeName={name}"));
     // The end of pods is awaited only of a machine that is to end, and wakes nothing.
     let is_usable = |pods: &Vec<Pod>| reads == Reads::Cached && (!is_leaving || pods.is_empty());
     let (pods, listed_again_in) = if let Some(pods) = ctx.pods.get(&name).filter(is_usable) {
         (pods, Some(ctx.pods.left(&name)))
+    } else if looks == Looks::AsReported && reads == Reads::Cached {
+        (Vec::new(), None)
     } else {
         let params = if is_leaving { params } else { params.match_any() };
         let pods = pods_on(&ctx.client, &params).await?;

@@ -16,8 +16,6 @@ pub mod wait;
 
 use std::sync::Arc;
 
-use kube::runtime::controller::Controller;
-use kube::runtime::watcher;
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +23,7 @@ use super::pass::close::close;
 use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
 use crate::api::NodeClass;
 use crate::cluster::events::Events;
 use crate::time::sooner;
@@ -32,21 +31,20 @@ use crate::time::sooner;
 #[cfg(test)]
 mod tests;
 
-/// Runs the controller until `stop`.
-pub async fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) {
-    let classes = Api::<NodeClass>::all(ctx.client.clone());
-    let controller = Controller::new(classes, watcher::Config::default());
-    ctx.metrics.shown().conditions(controller.store(), NodeClass::conditions);
+/// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
+/// missed of the copy that is filled from then on.
+pub fn run(ctx: Arc<Context>, concurrency: u16, stop: CancellationToken) -> impl Future<Output = ()> + Send {
+    let triggers = Triggers::of(ctx.node_classes.triggers(), ctx.node_classes.store());
+    ctx.metrics.shown().conditions(triggers.store(), NodeClass::conditions);
     drive::run(
         "node-class",
-        controller,
+        triggers,
         ctx,
         concurrency,
         stop,
         |_| false,
         |class, ctx, events| async move { pass(&class, &ctx, &events).await },
     )
-    .await;
 }
 
 /// One pass: observe, plan, act, status, remember.

@@ -32,6 +32,7 @@ use crate::engine::client::Engines;
 use crate::metrics::Metrics;
 use crate::settings::{Network, Timing};
 use crate::term::Term;
+use crate::time::later;
 
 /// What every pass is given. Nothing in it is state that a restart would miss: what it remembers is look-up
 /// tables and pauses.
@@ -105,6 +106,12 @@ pub struct Context {
 }
 
 impl Context {
+    /// Whether this process began to lead only a moment ago: what the status of an object says then was read
+    /// by the process before it, as recently as this one would use an answer of its own again.
+    pub fn has_just_begun(&self) -> bool {
+        self.clock.now() < later(self.leading_since, self.secrets.moment())
+    }
+
     /// Takes what EC2's rate limits allow for a call about this object, or says how long it waits for that.
     pub fn try_take<K: Resource>(&self, call: Call, object: &K, priority: Priority) -> Result<(), Wait> {
         let meta = object.meta();

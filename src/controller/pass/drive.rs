@@ -9,20 +9,22 @@ use std::time::Duration;
 
 use futures::future::ready;
 use futures::{Stream, StreamExt, stream};
-use kube::runtime::controller::{self, Action, Controller};
+use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::result::{Again, PassError};
+use super::triggers::{Key, Triggers};
 use crate::cluster::events::Events;
 use crate::error_chain::Chain;
 
-/// Runs one pass with its time limit and turns the result into kube's terms. Never fails: the pause after a
+/// Runs one pass with its time limit, and says when the next one follows. Never fails: the pause after a
 /// failure is the object's own, and is computed here.
 async fn drive<K, F>(
     controller: &'static str,
@@ -30,32 +32,32 @@ async fn drive<K, F>(
     is_urgent: bool,
     ctx: Arc<Context>,
     pass: F,
-) -> Action
+) -> Again
 where
     K: Resource<DynamicType = ()>,
     F: Future<Output = Result<Again, PassError>>,
 {
     let key = format!("{controller}/{}", ObjectRef::from_obj(object.as_ref()));
-    let started = tokio::time::Instant::now();
+    let started = Instant::now();
     let limit = ctx.timing.reconcile_timeout;
     let result = tokio::time::timeout(limit, pass).await.unwrap_or(Err(PassError::TimedOut(limit)));
     ctx.metrics.pass(controller, outcome(&result), started.elapsed());
     match result {
         Ok(again) => {
             ctx.retry.succeeded(&key);
-            Action::requeue(again)
+            again
         }
         Err(PassError::Conflict) => {
             // Normal: the fresh object is on its way through the watch; this is only in case it is not.
             tracing::debug!(controller, object = key, "the object changed meanwhile; observing again");
-            Action::requeue(ctx.timing.requeue_interval.min(Duration::from_secs(1)))
+            ctx.timing.requeue_interval.min(Duration::from_secs(1))
         }
         Err(error) => {
             let pause = ctx.retry.failed(&key, is_urgent);
             tracing::warn!(controller, object = %object.name_any(), namespace = object.namespace(),
             error = %Chain(&error),
                 pause_seconds = pause.as_secs_f64(), "a pass failed and is tried again");
-            Action::requeue(pause)
+            pause
         }
     }
 }
@@ -101,9 +103,10 @@ type CameTo<K> = Result<(ObjectRef<K>, Action), controller::Error<Infallible, wa
 /// kube's own limit takes any of the objects that wait (`Scheduler::poll_pop_queue_message` of kube-runtime
 /// 5.0 takes the first of a `HashSet`), so that one may be overtaken by others for as long as those are woken
 /// again. So kube has no limit here: each object has a place in the queue of a semaphore, and what its pass
-/// needs is made when its turn comes.
+/// needs is made when its turn comes. For kube the wait is a part of the pass, so that a wake in it makes
+/// another one: that one is left out where the pass began after the wake.
 fn in_turn<K, C, P, F>(
-    controller: Controller<K>,
+    triggers: Triggers<K>,
     ctx: Arc<C>,
     turns: Arc<Semaphore>,
     stop: CancellationToken,
@@ -113,33 +116,48 @@ where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     C: Send + Sync + 'static,
     P: Fn(Arc<K>, Arc<C>) -> F + Send + Sync + 'static,
-    F: Future<Output = Action> + Send + 'static,
+    F: Future<Output = Again> + Send + 'static,
 {
     let pass = Arc::new(pass);
+    let Triggers { controller, wakes } = triggers;
+    let known = Arc::clone(&wakes);
     controller
+        .reconcile_on(heartbeats())
         .with_config(controller::Config::default().debounce(DEBOUNCE))
         .graceful_shutdown_on(stop.clone().cancelled_owned())
         .run(
             move |object, ctx| {
                 let (turns, pass, stop) = (Arc::clone(&turns), Arc::clone(&pass), stop.clone());
+                let wakes = Arc::clone(&wakes);
                 async move {
                     let turn = turns.acquire_owned().await;
                     if turn.is_err() || stop.is_cancelled() {
                         return Ok::<_, Infallible>(Action::await_change());
                     }
-                    Ok(Box::pin(pass(object, ctx)).await)
+                    let key = Key::of(object.as_ref());
+                    if let Err(left) = wakes.begin(&key, Instant::now()) {
+                        return Ok(Action::requeue(left));
+                    }
+                    let again = Box::pin(pass(object, ctx)).await;
+                    wakes.ended(&key, Instant::now() + again);
+                    Ok(Action::requeue(again))
                 }
             },
             |_, never: &Infallible, _| match *never {},
             ctx,
         )
+        .inspect(move |came_to| {
+            if let Err(controller::Error::ObjectNotFound(object)) = came_to {
+                known.forget(&Key::from(object.as_ref()));
+            }
+        })
 }
 
 /// Runs a controller until `stop`. Each trigger is one pass, driven by `drive`. `is_urgent` says for which
 /// objects a failed pass is repeated sooner.
 pub async fn run<K, P, F>(
     name: &'static str,
-    controller: Controller<K>,
+    triggers: Triggers<K>,
     ctx: Arc<Context>,
     concurrency: u16,
     stop: CancellationToken,
@@ -158,11 +176,11 @@ pub async fn run<K, P, F>(
         drive(name, object, is_urgent, ctx, pass)
     };
     let turns = Arc::new(Semaphore::new(usize::from(concurrency)));
-    in_turn(controller.reconcile_on(heartbeats()), ctx, Arc::clone(&turns), stop, one)
+    in_turn(triggers, ctx, Arc::clone(&turns), stop, one)
         .for_each(|result| {
             // A heartbeat takes no turn: where passes that never end have them all, it says nothing.
             if result.is_ok() || turns.available_permits() > 0 {
-                beat.beat(tokio::time::Instant::now());
+                beat.beat(Instant::now());
             }
             match result {
                 Ok(_) => {}
@@ -183,7 +201,6 @@ mod tests {
     use kube::runtime::watcher::Event;
     use parking_lot::Mutex;
     use serde_json::{from_value, json};
-    use tokio::time::Instant;
 
     use super::*;
 
@@ -201,15 +218,15 @@ mod tests {
         }
         sender.unbounded_send(Ok(Event::InitDone)).unwrap();
         let triggers = events.reflect(writer).applied_objects();
-        let controller = Controller::for_stream(triggers, store);
+        let triggers = Triggers::of(triggers, store);
         let begun = Arc::new(Mutex::new(Vec::new()));
         let (noted, start) = (Arc::clone(&begun), Instant::now());
         let turns = Arc::new(Semaphore::new(2));
-        let passes = in_turn(controller, Arc::new(()), turns, CancellationToken::new(), move |it, _| {
+        let passes = in_turn(triggers, Arc::new(()), turns, CancellationToken::new(), move |it, _| {
             noted.lock().push((it.name_any(), start.elapsed()));
             async {
                 tokio::time::sleep(Duration::from_secs(1)).await;
-                Action::requeue(Duration::ZERO)
+                Duration::ZERO
             }
         });
         let _ = tokio::time::timeout(Duration::from_secs(200), passes.for_each(|_| ready(()))).await;
@@ -222,5 +239,46 @@ mod tests {
             // 200 s of two passes at once are 400, and each has its part of them.
             assert!((8..=12).contains(&its.len()), "it-{number} has {} passes", its.len());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wake_before_the_pass_begins_makes_no_second_one() {
+        const SECOND: Duration = Duration::from_secs(1);
+        let (sender, events) = unbounded::<Result<Event<ConfigMap>, watcher::Error>>();
+        let (waker, woken) = unbounded();
+        let writer = Writer::default();
+        let store = writer.as_reader();
+        let named = |name: &str| from_value(json!({"metadata": {"name": name, "namespace": "a"}})).unwrap();
+        for event in
+            [Event::Init, Event::InitApply(named("one")), Event::InitApply(named("two")), Event::InitDone]
+        {
+            sender.unbounded_send(Ok(event)).unwrap();
+        }
+        let triggers = Triggers::of(events.reflect(writer).applied_objects(), store).woken_by(woken);
+        let begun = Arc::new(Mutex::new(Vec::new()));
+        let (noted, turns) = (Arc::clone(&begun), Arc::new(Semaphore::new(1)));
+        let passes = in_turn(triggers, Arc::new(()), turns, CancellationToken::new(), move |it, _| {
+            noted.lock().push(it.name_any());
+            async {
+                tokio::time::sleep(4 * SECOND).await;
+                20 * SECOND
+            }
+        });
+        let wakes = async {
+            // While one of both has its pass, and the other one waits.
+            tokio::time::sleep(2 * SECOND).await;
+            for name in ["one", "two"] {
+                waker.unbounded_send(ObjectRef::new(name).within("a")).unwrap();
+            }
+            tokio::time::sleep(16 * SECOND).await;
+        };
+        tokio::select! {
+            () = passes.for_each(|_| ready(())) => {}
+            () = wakes => {}
+        }
+        let begun = begun.lock().clone();
+        let (first, second) = (begun[0].clone(), begun[1].clone());
+        assert_ne!(first, second);
+        assert_eq!(begun[2..], [first], "only what was woken during its pass has another one");
     }
 }

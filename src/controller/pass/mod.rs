@@ -11,4 +11,5 @@ pub mod pulse;
 pub mod result;
 pub mod retry;
 pub mod settling;
+pub mod triggers;
 pub mod woken;

@@ -18,13 +18,11 @@ pub mod wait;
 use std::sync::Arc;
 
 use futures::{FutureExt, Stream, StreamExt};
-use kube::runtime::controller::Controller;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::{Api, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
-use self::observe::around::Around;
-use self::observe::{Observed, around};
+use self::observe::Observed;
 use self::plan::action::Plan;
 use self::wait::VolumeWait;
 use super::copies::Copies;
@@ -34,6 +32,7 @@ use super::pass::context::Context;
 use super::pass::drive;
 use super::pass::enough::is_enough;
 use super::pass::result::{Again, PassError};
+use super::pass::triggers::Triggers;
 use super::pass::woken::{of_changed_child, of_changed_class};
 use super::retention;
 use crate::api::names::VolumeNames;
@@ -57,22 +56,22 @@ pub fn run(
 ) -> impl Future<Output = ()> + Send {
     let woken = wakes(&ctx);
     let recorded = recorded(&ctx);
-    let controller = Controller::for_stream(copies.volumes.triggers(), copies.volumes.store());
-    let store = controller.store();
+    let triggers = Triggers::of(copies.volumes.triggers(), copies.volumes.store());
+    let store = triggers.store();
     let of_class = of_changed_class(&ctx, store, |volume| &volume.spec.node_class_name);
-    let detaching = detaching(&ctx, controller.store());
-    ctx.metrics.shown().conditions(controller.store(), Volume::conditions);
-    ctx.metrics.shown().volumes(controller.store());
-    show_retained(&ctx, controller.store(), scope);
-    let controller = controller
-        .reconcile_on(of_changed_child(&copies.claims))
-        .reconcile_on(recorded)
-        .reconcile_on(of_class)
-        .reconcile_on(woken)
-        .reconcile_on(detaching);
+    let detaching = detaching(&ctx, triggers.store());
+    ctx.metrics.shown().conditions(triggers.store(), Volume::conditions);
+    ctx.metrics.shown().volumes(triggers.store());
+    show_retained(&ctx, triggers.store(), scope);
+    let triggers = triggers
+        .woken_by(of_changed_child(&copies.claims))
+        .woken_by(recorded)
+        .woken_by(of_class)
+        .woken_by(woken)
+        .woken_by(detaching);
     drive::run(
         "volume",
-        controller,
+        triggers,
         ctx,
         concurrency,
         stop,
@@ -100,7 +99,9 @@ async fn decide(
         let plan = plan::plan(&observed, now);
         let old = observed.volume.status.clone().unwrap_or_default();
         let new = status::status(&observed, &plan, &Acted::new(observed.volume.clone()), now);
-        if is_enough(plan.acts() || plan.look_up.is_some(), &old, &new) {
+        let is_ending =
+            observed.volume.metadata.deletion_timestamp.is_some() && !observed.volume.spec.release;
+        if is_enough(plan.acts() || plan.look_up.is_some(), is_ending, &old, &new) {
             return Ok(Some((observed, plan)));
         }
     }
@@ -114,11 +115,12 @@ async fn decide(
         plan = plan::plan(&observed, ctx.clock.now());
     }
     if observed.volume.metadata.deletion_timestamp.is_some() && plan.ends_data() {
-        let now = around::now(&observed.volume, ctx).await.map_err(failed)?;
-        // A later read takes no teardown back.
-        let is_torn_down = observed.around.is_torn_down || now.is_torn_down;
-        observed.around = Around { is_torn_down, ..now };
+        observed = observe::before_the_end(observed, copies, ctx).await.map_err(failed)?;
         plan = plan::plan(&observed, ctx.clock.now());
+        if plan.needs_detached() {
+            observed = observe::before_it_is_used(observed, ctx).await.map_err(failed)?;
+            plan = plan::plan(&observed, ctx.clock.now());
+        }
     }
     Ok(Some((observed, plan)))
 }

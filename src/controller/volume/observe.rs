@@ -71,7 +71,8 @@ pub struct Observed {
     pub claim: Option<PersistentVolumeClaim>,
     /// The StorageClass of the claim; read only while the claim requests less than the spec.
     pub storage_class: Option<StorageClass>,
-    /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted.
+    /// VolumeAttachments of the PersistentVolume; read only while the Volume is being deleted, and from the
+    /// API server only where its data is to end.
     pub attachments: Vec<String>,
     /// The Database that owns it; read only while the Volume is being deleted.
     pub owner: Option<Database>,
@@ -116,7 +117,7 @@ pub async fn observe(
     let VolumeNames { persistent_volume: name, claim } = VolumeNames::of(&volume);
     let (mut attachments, mut around, mut owner) = (Vec::new(), Around::default(), None);
     if volume.metadata.deletion_timestamp.is_some() {
-        attachments = attachments_of(&name, reads, ctx).await?;
+        attachments = attachments_of(&name, Reads::Cached, ctx).await?;
         around = around::recently(&volume, ctx).await?;
         owner = owner_of(&volume, &copies.databases, reads, ctx).await?;
     }
@@ -159,6 +160,36 @@ pub async fn observe(
     }))
 }
 
+/// The same with what decides the end of the data, as it is now: the Database, and what is torn down around
+/// it. A later read takes no teardown back.
+pub async fn before_the_end(
+    observed: Observed,
+    copies: &Copies,
+    ctx: &Context,
+) -> Result<Observed, kube::Error> {
+    let now = around::now(&observed.volume, ctx).await?;
+    let is_torn_down = observed.around.is_torn_down || now.is_torn_down;
+    let owner = match controller_of(&observed.volume) {
+        Some(owner) => {
+            let databases = databases_beside(&observed.volume, ctx);
+            let database = copies.databases.read(&databases, &owner.name, Reads::Live).await;
+            if_served(database)?.filter(|it| it.metadata.uid.as_ref() == Some(&owner.uid))
+        }
+        None => None,
+    };
+    Ok(Observed { around: Around { is_torn_down, ..now }, owner, ..observed })
+}
+
+/// The same with the VolumeAttachments: that there is none the API server says.
+pub async fn before_it_is_used(observed: Observed, ctx: &Context) -> Result<Observed, kube::Error> {
+    let name = VolumeNames::of(&observed.volume).persistent_volume;
+    Ok(Observed { attachments: attachments_of(&name, Reads::Live, ctx).await?, ..observed })
+}
+
+fn databases_beside(volume: &Volume, ctx: &Context) -> Api<Database> {
+    Api::namespaced(ctx.client.clone(), &volume.namespace().unwrap_or_default())
+}
+
 /// This process' sends of the current attempt.
 fn sent(volume: &Volume, ctx: &Context) -> Option<Sent> {
     let creation = volume.status.as_ref()?.creation.as_ref()?;
@@ -196,7 +227,8 @@ async fn storage_class_of(
     Api::<StorageClass>::all(ctx.client.clone()).get_opt(name).await
 }
 
-/// The Database that controls the Volume, if it is still there.
+/// The Database that controls the Volume, if it is still there. That it is gone the API server says to a live
+/// look.
 async fn owner_of(
     volume: &Volume,
     copy: &Mirror<Database>,
@@ -204,8 +236,7 @@ async fn owner_of(
     ctx: &Context,
 ) -> Result<Option<Database>, kube::Error> {
     let Some(owner) = controller_of(volume) else { return Ok(None) };
-    let databases = Api::namespaced(ctx.client.clone(), &volume.namespace().unwrap_or_default());
-    let database = if_served(copy.read(&databases, &owner.name, reads).await)?;
+    let database = if_served(copy.current(&databases_beside(volume, ctx), &owner.name, reads).await)?;
     Ok(database.filter(|database| database.metadata.uid.as_ref() == Some(&owner.uid)))
 }
 

@@ -6,6 +6,7 @@ use kube::api::{Api, ListParams};
 use kube::runtime::reflector::ObjectRef;
 
 use super::child::{Child, child, is_of};
+use super::stage::{Stage, is_plain};
 use crate::api::keys::{self, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, Node};
@@ -14,7 +15,7 @@ use crate::controller::database::ordinal::{next_ordinal, ordinal};
 use crate::controller::pass::context::Context;
 
 /// Our Nodes, by their names and their owner, and whether the next name is taken. A Database that is being
-/// deleted ends once it has none: a live look reads them from the API server then.
+/// deleted ends once it has none: that there is none the API server says to a live look.
 pub(super) async fn nodes(
     database: &Database,
     names: &Names,
@@ -23,10 +24,16 @@ pub(super) async fn nodes(
     ctx: &Context,
 ) -> Result<(Vec<Node>, Option<String>), kube::Error> {
     let is_named = |name: &str| ordinal(names, name).is_some();
-    let is_believed = reads == Reads::Cached || database.metadata.deletion_timestamp.is_none();
+    let is_believed = |nodes: &Vec<Node>| {
+        let has_some = is_plain(database) && !nodes.is_empty();
+        reads == Reads::Cached || database.metadata.deletion_timestamp.is_none() || has_some
+    };
     let namespace = names.namespace.as_str();
     let copied = copy.all_current(Some(namespace), &names.uid, |node| is_of(node, database), is_named);
-    let Some(nodes) = copied.filter(|_| is_believed) else { return read(database, names, copy, ctx).await };
+    let is_none_shown = copied.as_ref().is_some_and(Vec::is_empty);
+    let Some(nodes) = copied.filter(is_believed) else {
+        return read(database, names, is_none_shown && is_plain(database), copy, ctx).await;
+    };
     let shown = |name: &str| copy.get(&ObjectRef::new(name).within(namespace));
     let is_taken = |name: &String| shown(name).is_some_and(|node| !is_of(&node, database));
     let taken = needed(database, names, &nodes).find(is_taken);
@@ -42,10 +49,12 @@ fn needed(database: &Database, names: &Names, nodes: &[Node]) -> impl Iterator<I
     [Some(next), other].into_iter().flatten()
 }
 
-/// The same from the API server: by label, and by name what may have lost its label.
+/// The same from the API server: by label, and by name what may have lost its label. Where the copy shows
+/// none either, which has them by their owner, too, no name is looked at: no Node is to be created.
 async fn read(
     database: &Database,
     names: &Names,
+    is_none_shown: bool,
     copy: &Mirror<Node>,
     ctx: &Context,
 ) -> Result<(Vec<Node>, Option<String>), kube::Error> {
@@ -58,7 +67,7 @@ async fn read(
     }
     let mut nodes: Vec<Node> = labelled.items.into_iter().filter(|node| is_of(node, database)).collect();
     let mut taken = None;
-    for name in needed(database, names, &nodes) {
+    for name in needed(database, names, &nodes).filter(|_| !is_none_shown) {
         if nodes.iter().any(|node| node.name_any() == name) {
             continue;
         }
@@ -75,6 +84,7 @@ async fn read(
 /// machine's.
 pub(super) async fn core_nodes(
     nodes: &[Node],
+    stage: Stage,
     reads: Reads,
     ctx: &Context,
 ) -> Result<Vec<CoreNode>, kube::Error> {
@@ -82,7 +92,11 @@ pub(super) async fn core_nodes(
     let mut core_nodes = Vec::new();
     for status in nodes.iter().filter_map(|node| node.status.as_ref()) {
         let (Some(name), Some(provider_id)) = (&status.core_node_name, &status.provider_id) else { continue };
-        let core_node = ctx.core_nodes.read(&api, name, reads).await?;
+        let core_node = if stage.needs_core_nodes() {
+            ctx.core_nodes.read(&api, name, reads).await?
+        } else {
+            ctx.core_nodes.current(&api, name, reads).await?
+        };
         let is_it = |core_node: &CoreNode| {
             core_node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref()) == Some(provider_id)
         };
@@ -92,12 +106,13 @@ pub(super) async fn core_nodes(
 }
 
 /// Every Kubernetes node that carries this Database's label. A Database that is being deleted ends once none
-/// does: a live look reads them from the API server then.
+/// does: a live look reads them from the API server before that.
 pub(super) async fn labelled(
     database: &Database,
     names: &Names,
     nodes: &[Node],
     copy: &Mirror<CoreNode>,
+    stage: Stage,
     reads: Reads,
     ctx: &Context,
 ) -> Result<Vec<CoreNode>, kube::Error> {
@@ -107,7 +122,8 @@ pub(super) async fn labelled(
         let mut registered = nodes.iter().filter_map(|node| node.status.as_ref()?.core_node_name.as_deref());
         registered.any(|registered| registered == name)
     };
-    let is_believed = reads == Reads::Cached || database.metadata.deletion_timestamp.is_none();
+    let is_staying = database.metadata.deletion_timestamp.is_none();
+    let is_believed = reads == Reads::Cached || is_staying || !stage.needs_core_nodes();
     if let Some(copied) = copy.all_current(None, &names.uid, is_labelled, is_of_ours).filter(|_| is_believed)
     {
         return Ok(copied);

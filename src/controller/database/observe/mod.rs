@@ -3,10 +3,12 @@
 pub mod child;
 mod children;
 mod class;
+mod credentials;
 pub mod legacy;
 mod machines;
 pub mod restore;
 pub mod retained;
+mod stage;
 pub mod torn_down;
 pub mod usage;
 
@@ -15,7 +17,7 @@ use std::collections::BTreeMap;
 use data_encoding::HEXLOWER;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Node as CoreNode, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount,
+    ConfigMap, Node as CoreNode, PersistentVolumeClaim, Pod, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -24,10 +26,12 @@ use kube::ResourceExt;
 use kube::api::Api;
 use sha2::{Digest, Sha256};
 
-use self::child::{Child, Credentials, HeldSecret, child, secret};
+use self::child::{Child, Credentials, HeldSecret, child};
 use self::children::Children;
+use self::credentials::{held, is_as_reported};
 use self::legacy::Legacy;
 use self::retained::Kept;
+use self::stage::{Stage, stage};
 use self::torn_down::TornDown;
 use self::usage::Usage;
 use super::ordinal::ordinal;
@@ -37,7 +41,7 @@ use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
-use crate::cluster::{controller_of, finalizer, if_served, is_not_found, recent};
+use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
 use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
 use crate::engine::{EngineError, Profile};
@@ -70,6 +74,8 @@ pub struct Observed {
     pub claim: Option<PersistentVolumeClaim>,
     /// The Secret.
     pub credentials: Credentials,
+    /// The Secret was not read, and was there when the status said that the database is Ready.
+    pub credentials_as_reported: bool,
     /// The Secret that is kept with the disk; read only while the Database is being deleted.
     pub retained: Child<HeldSecret>,
     /// What was kept of former databases and concerns this one.
@@ -121,6 +127,11 @@ impl Observed {
             && spec.deletion_protection
             && finalizer::has(&self.database)
             && !self.torn_down.any()
+    }
+
+    /// Whether it is deleted, and nothing keeps or releases what it has.
+    pub fn is_plainly_deleted(&self) -> bool {
+        stage::is_plain(&self.database)
     }
 
     /// Whether it is deleted with the propagation policy Orphan: Kubernetes is about to remove the owner
@@ -192,9 +203,13 @@ pub async fn observe(
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let derives = legacy.is_none();
     let children = Children { derives, database: &database, reads, ctx };
-    let retained = held(deleting, &names.retained_secret, &names, reads, ctx).await?;
-    let credentials = held(derives, &names.credentials_secret, &names, reads, ctx).await?;
-    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, reads, ctx).await?;
+    let stage = stage(&database, &nodes, &volume);
+    let needs = stage.needs_secrets();
+    let retained = held(deleting && needs, &names.retained_secret, &names, reads, ctx).await?;
+    let as_reported = reads == Reads::Cached && is_as_reported(&database, &names, ctx);
+    let is_read = derives && needs && !as_reported;
+    let credentials = held(is_read, &names.credentials_secret, &names, reads, ctx).await?;
+    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
@@ -203,14 +218,15 @@ pub async fn observe(
         claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
-        core_nodes: machines::core_nodes(&nodes, reads, ctx).await?,
-        labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, reads, ctx).await?,
+        core_nodes: machines::core_nodes(&nodes, stage, reads, ctx).await?,
+        labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, stage, reads, ctx).await?,
         nodes,
         node_name_taken,
         // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
         is_pod_foreign: is_foreign && database.spec.adopt.is_none(),
         volume,
         credentials,
+        credentials_as_reported: as_reported,
         // Where it is unreadable, the original is, too, and says so.
         retained: retained.read().unwrap_or(Child::Absent),
         config_map: children.copied(&names.config_map, &copies.config_maps).await?,
@@ -247,7 +263,14 @@ async fn owned(
 ) -> Result<Owned, kube::Error> {
     let nodes = machines::nodes(database, names, &copies.nodes, reads, ctx).await;
     let volumes = Api::namespaced(ctx.client.clone(), &names.namespace);
-    let volume = copies.volumes.current(&volumes, &names.volume, reads).await;
+    // Without machines the data is next: whatever the Volume shows then decides what becomes of it.
+    let ends = database.metadata.deletion_timestamp.is_some()
+        && nodes.as_ref().is_ok_and(|(nodes, _)| nodes.is_empty());
+    let volume = if ends {
+        copies.volumes.read(&volumes, &names.volume, reads).await
+    } else {
+        copies.volumes.current(&volumes, &names.volume, reads).await
+    };
     let is_served =
         [nodes.as_ref().err(), volume.as_ref().err()].into_iter().flatten().all(|it| !is_not_found(it));
     let torn_down = match (database.metadata.deletion_timestamp.is_some(), is_served) {
@@ -271,36 +294,6 @@ async fn current(
     let is_kept = woken.metadata.deletion_timestamp.is_none();
     let reads = if is_kept { Reads::Cached } else { reads };
     copies.databases.woken(woken, &ctx.client, reads).await
-}
-
-/// A Secret of this Database, if it is to be read.
-async fn held(
-    is_read: bool,
-    name: &str,
-    names: &Names,
-    reads: Reads,
-    ctx: &Context,
-) -> Result<Credentials, kube::Error> {
-    if !is_read {
-        return Ok(Credentials::Read(Child::Absent));
-    }
-    let key = recent::key(&names.namespace, name);
-    let is_ours = |secret: &Secret| secret.labels().get(keys::DATABASE_UID_LABEL) == Some(&names.uid);
-    // An earlier Database of the name may have had one.
-    let recent = ctx.secrets.get(&key).filter(|recent| recent.as_ref().is_none_or(is_ours));
-    if let Some(recent) = recent.filter(|_| reads == Reads::Cached) {
-        let ours = recent.map(|secret| Child::Ours(Box::new(HeldSecret(secret))));
-        return Ok(Credentials::Read(ours.unwrap_or(Child::Absent)));
-    }
-    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), &names.namespace);
-    let read = secret(&secrets, name, is_ours).await?;
-    let recent = match &read {
-        Credentials::Read(Child::Ours(held)) => Some(Some(held.0.clone())),
-        Credentials::Read(Child::Absent) => Some(None),
-        Credentials::Read(Child::Foreign) | Credentials::Unreadable(_) => None,
-    };
-    ctx.secrets.put(&key, recent);
-    Ok(read)
 }
 
 /// The claim of the Volume, if the database is to be released.
@@ -333,14 +326,19 @@ async fn pod(
     names: &Names,
     stateful_set: &Child<StatefulSet>,
     copy: &Mirror<Pod>,
+    stage: Stage,
     reads: Reads,
     ctx: &Context,
 ) -> Result<(Option<Pod>, bool), kube::Error> {
     let set = stateful_set.ours().and_then(|set| set.metadata.uid.as_ref());
     let pods = Api::namespaced(ctx.client.clone(), &names.namespace);
     // The copy has no pod without our label, and no foreign one of the name: where one should be, an absence
-    // is read from the API server.
-    let reads = if set.is_some() { Reads::Live } else { reads };
+    // is read from the API server. Where none should be, something is done once it is gone, and read before.
+    let reads = match stage {
+        Stage::NotLeaving if set.is_some() => Reads::Live,
+        _ if !stage.needs_pod() => Reads::Cached,
+        _ => reads,
+    };
     let pod = copy.current(&pods, &names.pod(), reads).await?;
     let is_ours = |pod: &Pod| {
         let is_of_set = set.is_some() && controller_of(pod).map(|owner| &owner.uid) == set;

@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::Namespace;
 use kube::{Api, CustomResourceExt, ResourceExt};
 
-use crate::api::{Database, DatabaseSpec, Node, Volume};
+use super::stage::is_plain;
+use crate::api::{Database, Node, Volume};
 use crate::cluster::recent;
 use crate::cluster::teardown::{are_ending, is_ending};
 use crate::controller::pass::context::Context;
@@ -38,9 +39,7 @@ impl TornDown {
 /// otherwise then: for them it is read anew.
 pub(super) async fn recently(database: &Database, ctx: &Context) -> Result<TornDown, kube::Error> {
     let namespace = database.namespace().unwrap_or_default();
-    let DatabaseSpec { adopt, release, deletion_protection, .. } = &database.spec;
-    let is_plain = adopt.is_none() && !release && !deletion_protection;
-    match ctx.standing.get(&key(&namespace)).filter(|()| is_plain) {
+    match ctx.standing.get(&key(&namespace)).filter(|()| is_plain(database)) {
         Some(()) => Ok(TornDown::default()),
         None => now(&namespace, ctx).await,
     }

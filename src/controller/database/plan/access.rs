@@ -61,6 +61,9 @@ pub(super) fn credentials(
     profile: &Profile,
     actions: &mut Vec<Action>,
 ) -> Result<(), DatabaseWait> {
+    if observed.credentials_as_reported {
+        return Ok(());
+    }
     let fault = match &observed.credentials {
         Credentials::Unreadable(answer) => SecretFault::Forbidden { answer: answer.clone() },
         Credentials::Read(Child::Ours(held)) => match build::check_credentials(&held.0) {

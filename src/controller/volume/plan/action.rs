@@ -82,6 +82,11 @@ impl Plan {
         !self.actions.iter().all(is_of_the_claim)
     }
 
+    /// Whether it rests on that nothing has the EBS volume attached.
+    pub(in crate::controller::volume) fn needs_detached(&self) -> bool {
+        self.actions.iter().any(|it| matches!(it, Action::DeleteVolume(_) | Action::Snapshot(..)))
+    }
+
     /// Everything is as wanted: nothing is done, and nothing waited for.
     pub(in crate::controller::volume) fn done() -> Self {
         Self {

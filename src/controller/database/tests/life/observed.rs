@@ -17,6 +17,7 @@ impl Life {
             nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),
             node_name_taken: None,
             is_pod_foreign: false,
+            credentials_as_reported: false,
             volume: child(self.volume.as_ref()),
             credentials: Credentials::Read(child(self.credentials.as_ref())),
             retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
