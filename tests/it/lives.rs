@@ -154,6 +154,12 @@ fn a_database_that_is_deleted_among_others_costs_few_requests() {
     judge(each(&[(1, ())], |()| cost::deleted()));
 }
 
+/// With `--nocapture` it prints what each request is, for all of them.
+#[test]
+fn an_operator_that_starts_anew_reads_no_object_of_databases_that_have_not_changed() {
+    judge(each(&[(1, ())], |()| cost::restarted()));
+}
+
 /// `FREEHOLD_SEEDS=7..8` lives one of them again, by its place.
 #[test]
 fn a_status_of_which_a_part_is_lost_never_leads_to_a_second_machine_or_volume() {

@@ -1,7 +1,8 @@
 //! What databases cost: the requests of the operator to the API server and to EC2 for each of many that are
-//! created or deleted at once, counted in virtual time.
+//! created or deleted at once, and those of an operator that starts anew, counted in virtual time.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use freehold_rig::Verb;
 use serde_json::{Map, Value, json};
@@ -20,7 +21,7 @@ const LIMITS: [(&str, f64); 4] = [("reads", 53.0), ("writes", 53.0), ("events", 
 
 /// The same from its deletion until it is gone.
 const LIMITS_OF_DELETION: [(&str, f64); 4] = [
-    ("reads", 145.0),
+    ("reads", 63.0),
     ("writes", 44.0),
     ("Get customresourcedefinitions.apiextensions.k8s.io", 12.0),
     ("Get namespaces", 5.0),
@@ -43,6 +44,38 @@ pub async fn deleted() {
     let are_gone = |it: &House| it.server.objects("databases.freehold.dev").is_empty();
     house.until("all databases are gone", CALM, are_gone).await;
     judge(&since(&counted, house.counted()), &since(&written, house.written()), &LIMITS_OF_DELETION);
+    house.judge();
+}
+
+/// For how long a start is counted: until it leads, since the Lease of the process before it was not
+/// released, and beyond the minute in which nothing is read anew.
+const START: Duration = Duration::from_mins(10);
+
+/// Starts the operator of many databases anew, of which none has changed, and counts.
+pub async fn restarted() {
+    let house = with_databases().await;
+    tokio::time::sleep(Duration::from_mins(5)).await;
+    let counted = house.counted();
+    house.chaos.kill(Duration::from_secs(1));
+    tokio::time::sleep(START).await;
+    let counted = since(&counted, house.counted());
+    for (what, count) in &counted {
+        println!("{count:8}  {what}");
+        let kind = |verb: &str| what.strip_prefix(verb).is_some_and(|kind| kind.starts_with(' '));
+        if kind("Get") {
+            assert!(*count < DATABASES / 4, "{count} times {what}: no object is read");
+        } else if kind("List") {
+            // Kubernetes nodes are copied by two labels.
+            let most = if what == "List nodes" { 2 } else { 1 };
+            assert!(*count <= most, "{count} times {what}: each kind is listed once");
+        }
+    }
+    let of = |what: &str| counted.get(what).copied().unwrap_or_default();
+    assert!(of("List databases.freehold.dev") == 1, "the operator has started");
+    // That it leads is an event, and the NodeClass is checked anew, once for all databases.
+    let others = of("writes") - of("events") - of("Patch nodeclasses.freehold.dev");
+    assert_eq!(others, 0, "nothing is written of databases that have not changed");
+    assert!(of("events") <= 1 && of("Patch nodeclasses.freehold.dev") <= 1, "once");
     house.judge();
 }
 
