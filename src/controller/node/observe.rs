@@ -124,12 +124,13 @@ pub async fn observe(
     let now = ctx.clock.now();
     let core_node = registered(&node, &status, seen, now, reads, ctx).await?;
     let has_ended = !seen.is_some_and(is_running);
-    let is_leaving = node.metadata.deletion_timestamp.is_some() || has_ended;
-    let needs_record = is_leaving || instances.instances.len() > 1;
+    let is_deleted = node.metadata.deletion_timestamp.is_some();
+    let needs_record = is_deleted || has_ended || instances.instances.len() > 1;
     let volume = if needs_record { volume_of(&node, &copies.volumes, reads, ctx).await? } else { None };
     let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
     let is_reported = is_well && conditions::is_true(&status.conditions, ConditionType::Ready);
-    let looks = looks(&node, &instances, is_leaving, is_reported && ctx.has_just_begun());
+    let is_as_reported = is_reported && ctx.has_just_begun();
+    let looks = looks(is_deleted, has_ended, instances.swept_at.is_some(), is_as_reported);
     let on_machine = on_machine(core_node.as_ref(), looks, volume.as_ref(), reads, ctx).await?;
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
     let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
@@ -166,14 +167,17 @@ pub async fn observe(
     }))
 }
 
-/// How the machine of the Node is looked at. Before EC2 was listed no instance is seen, and nothing is
-/// decided.
-fn looks(node: &Node, instances: &InstanceView, is_leaving: bool, is_as_reported: bool) -> Looks {
-    let is_unlisted = instances.swept_at.is_none() && node.metadata.deletion_timestamp.is_none();
-    match (is_unlisted || is_as_reported, is_leaving) {
-        (true, _) => Looks::AsReported,
-        (false, true) => Looks::Leaving,
-        (false, false) => Looks::Running,
+/// How the machine of a Node is looked at. Before EC2 was listed no instance is seen, and nothing is decided.
+/// What is deleted is about to end: what holds its machine up is read whatever the status says.
+fn looks(is_deleted: bool, has_ended: bool, is_listed: bool, is_as_reported: bool) -> Looks {
+    if is_deleted {
+        Looks::Leaving
+    } else if !is_listed || is_as_reported {
+        Looks::AsReported
+    } else if has_ended {
+        Looks::Leaving
+    } else {
+        Looks::Running
     }
 }
 
@@ -341,4 +345,28 @@ async fn dedicated(client: &Client) -> Result<ObjectList<CoreNode>, kube::Error>
     Api::<CoreNode>::all(client.clone())
         .list(&ListParams::default().labels(&format!("{DEDICATED_LABEL}=true")))
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_is_to_end_is_looked_at_whole_even_right_after_a_start() {
+        for (is_deleted, has_ended, is_listed, is_as_reported, expected) in [
+            (false, false, true, false, Looks::Running),
+            (false, false, true, true, Looks::AsReported),
+            (false, true, false, false, Looks::AsReported),
+            (false, true, true, false, Looks::Leaving),
+            (true, false, true, false, Looks::Leaving),
+            (true, false, true, true, Looks::Leaving),
+            (true, true, false, false, Looks::Leaving),
+        ] {
+            assert_eq!(
+                looks(is_deleted, has_ended, is_listed, is_as_reported),
+                expected,
+                "deleted: {is_deleted}, ended: {has_ended}, listed: {is_listed}, reported: {is_as_reported}"
+            );
+        }
+    }
 }

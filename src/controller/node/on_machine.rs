@@ -23,7 +23,7 @@ pub(super) struct OnMachine {
 }
 
 /// What is read on a machine, by how it is.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looks {
     /// It is to end, or has ended: VolumeAttachments are read, and every pod must be seen.
     Leaving,

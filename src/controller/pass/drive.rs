@@ -135,7 +135,7 @@ where
                         return Ok::<_, Infallible>(Action::await_change());
                     }
                     let key = Key::of(object.as_ref());
-                    if let Err(left) = wakes.begin(&key, Instant::now()) {
+                    if let Err(left) = wakes.begin(&key, object.meta().uid.as_deref(), Instant::now()) {
                         return Ok(Action::requeue(left));
                     }
                     let again = Box::pin(pass(object, ctx)).await;

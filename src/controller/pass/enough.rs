@@ -47,8 +47,9 @@ const FOUND: [&str; 17] = [
     "conditions",
 ];
 
-/// The conditions that become true while an object ends, and that no plan reads. That a machine is drained is
-/// none of them: its termination depends on since when it is.
+/// The conditions that become true while an object ends. No plan reads the first; the second rests on EC2's
+/// inventory, which is the same in a first look. That a machine is drained is none of them: its termination
+/// depends on since when it is.
 const ENDING: [ConditionType; 2] = [ConditionType::VolumeDetached, ConditionType::InstanceTerminated];
 
 /// The field that ends with what it shows, and that no pass decides on.

@@ -88,6 +88,8 @@ struct Woken {
     times: u64,
     /// How often it had been when its last pass began.
     seen: u64,
+    /// The UID of the object that this pass was of: one that was deleted and made again has another.
+    uid: Option<String>,
     /// When its next pass is due without a wake; none before its first pass has ended.
     due: Option<Instant>,
 }
@@ -100,15 +102,17 @@ impl Wakes {
 
     /// A pass of the object begins, and sees all that has woken it before; or for how long none is needed:
     /// the last one has seen it all, and its time has not come.
-    pub(super) fn begin(&self, object: &Key, now: Instant) -> Result<(), Duration> {
+    pub(super) fn begin(&self, object: &Key, uid: Option<&str>, now: Instant) -> Result<(), Duration> {
         let mut of = self.of.lock();
         let woken = of.entry(object.clone()).or_default();
         let left = woken.due.take().map(|due| due.saturating_duration_since(now));
-        if let Some(left) = left.filter(|left| woken.seen == woken.times && !left.is_zero()) {
+        let has_seen = woken.seen == woken.times && woken.uid.as_deref() == uid;
+        if let Some(left) = left.filter(|left| has_seen && !left.is_zero()) {
             woken.due = Some(now + left);
             return Err(left);
         }
         woken.seen = woken.times;
+        woken.uid = uid.map(str::to_owned);
         Ok(())
     }
 
@@ -136,7 +140,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pass_sees_what_came_before_it_and_another_follows_a_wake_or_its_time() {
         let (wakes, object) = (Wakes::default(), Key(None, "a".to_owned()));
-        let begin = || wakes.begin(&object, Instant::now());
+        let begin = || wakes.begin(&object, Some("one"), Instant::now());
         assert_eq!(begin(), Ok(()), "the first one");
         wakes.ended(&object, Instant::now() + AGAIN);
         assert_eq!(begin(), Err(AGAIN));
@@ -152,6 +156,21 @@ mod tests {
         tokio::time::advance(AGAIN).await;
         assert_eq!(begin(), Ok(()), "its time has come");
         assert_eq!(begin(), Ok(()), "a pass that was abandoned says no time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_object_that_was_made_again_while_the_old_one_waited_has_a_pass_of_its_own() {
+        let (wakes, object) = (Wakes::default(), Key(None, "a".to_owned()));
+        wakes.note(&object);
+        assert_eq!(
+            wakes.begin(&object, Some("old"), Instant::now()),
+            Ok(()),
+            "as kube had it before its turn"
+        );
+        wakes.ended(&object, Instant::now() + AGAIN);
+        assert_eq!(wakes.begin(&object, Some("new"), Instant::now()), Ok(()));
+        wakes.ended(&object, Instant::now() + AGAIN);
+        assert_eq!(wakes.begin(&object, Some("new"), Instant::now()), Err(AGAIN));
     }
 
     #[test]

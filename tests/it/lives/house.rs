@@ -128,8 +128,8 @@ pub fn run<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> Result<()
 /// Runs a life on a thread and in a runtime of its own, whose time stands still unless everyone waits.
 pub fn run_at_once<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> (Result<(), Failure>, Tally) {
     let on_thread = || {
-        // Of this thread alone, on Linux: a life takes what the scenarios beside it leave, which have limits of
-        // time, and its own time does not hang on it.
+        // Of this thread alone, on Linux: a life takes what the scenarios beside it leave, which have limits
+        // of time. Its own time is virtual.
         rustix::process::nice(LOWEST_PRIORITY).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));

@@ -42,8 +42,8 @@ fn retain_keeps_the_volume_and_leaves_its_record() {
                 metadata.annotations.freehold.dev/retained-at: 2027-01-15T08:00:10Z, \
                 metadata.annotations.freehold.dev/retained-because: the Database was deleted under \
                 deletionPolicy Retain, metadata.annotations.freehold.dev/size: 100Gi, \
-                metadata.labels.freehold.dev/retained: true, spec.claimRef.uid: volume-uid}, \
-                remove finalizer] Deleting",
+                metadata.annotations.freehold.dev/volume-type: gp3, metadata.labels.freehold.dev/retained: \
+                true, spec.claimRef.uid: volume-uid}, remove finalizer] Deleting",
         ),
         (
             "a foreign object of the record's name is left alone: the volume does not go without a record",
