@@ -129,8 +129,9 @@ pub async fn observe(
     let volume = if needs_record { volume_of(&node, &copies.volumes, reads, ctx).await? } else { None };
     let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
     let is_reported = is_well && conditions::is_true(&status.conditions, ConditionType::Ready);
-    let is_as_reported = is_reported && ctx.has_just_begun();
-    let looks = looks(is_deleted, has_ended, instances.swept_at.is_some(), is_as_reported);
+    // Before EC2 was listed no instance is seen, and nothing is decided.
+    let is_as_reported = instances.swept_at.is_none() || (is_reported && ctx.has_just_begun());
+    let looks = looks(is_deleted, has_ended, is_as_reported);
     let on_machine = on_machine(core_node.as_ref(), looks, volume.as_ref(), reads, ctx).await?;
     let other_core_nodes = other_core_nodes(&instances, own, ctx).await?;
     let data_volumes = data_volumes(&instances, volume.as_ref(), ctx);
@@ -167,12 +168,12 @@ pub async fn observe(
     }))
 }
 
-/// How the machine of a Node is looked at. Before EC2 was listed no instance is seen, and nothing is decided.
-/// What is deleted is about to end: what holds its machine up is read whatever the status says.
-fn looks(is_deleted: bool, has_ended: bool, is_listed: bool, is_as_reported: bool) -> Looks {
+/// How the machine of a Node is looked at. What is deleted is about to end: what holds its machine up is read
+/// whatever the status says.
+fn looks(is_deleted: bool, has_ended: bool, is_as_reported: bool) -> Looks {
     if is_deleted {
         Looks::Leaving
-    } else if !is_listed || is_as_reported {
+    } else if is_as_reported {
         Looks::AsReported
     } else if has_ended {
         Looks::Leaving
@@ -353,19 +354,19 @@ mod tests {
 
     #[test]
     fn a_machine_that_is_to_end_is_looked_at_whole_even_right_after_a_start() {
-        for (is_deleted, has_ended, is_listed, is_as_reported, expected) in [
-            (false, false, true, false, Looks::Running),
-            (false, false, true, true, Looks::AsReported),
-            (false, true, false, false, Looks::AsReported),
-            (false, true, true, false, Looks::Leaving),
-            (true, false, true, false, Looks::Leaving),
-            (true, false, true, true, Looks::Leaving),
-            (true, true, false, false, Looks::Leaving),
+        for (is_deleted, has_ended, is_as_reported, expected) in [
+            (false, false, false, Looks::Running),
+            (false, false, true, Looks::AsReported),
+            (false, true, true, Looks::AsReported),
+            (false, true, false, Looks::Leaving),
+            (true, false, false, Looks::Leaving),
+            (true, false, true, Looks::Leaving),
+            (true, true, true, Looks::Leaving),
         ] {
             assert_eq!(
-                looks(is_deleted, has_ended, is_listed, is_as_reported),
+                looks(is_deleted, has_ended, is_as_reported),
                 expected,
-                "deleted: {is_deleted}, ended: {has_ended}, listed: {is_listed}, reported: {is_as_reported}"
+                "deleted: {is_deleted}, ended: {has_ended}, as reported: {is_as_reported}"
             );
         }
     }

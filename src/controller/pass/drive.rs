@@ -264,7 +264,7 @@ mod tests {
                 20 * SECOND
             }
         });
-        let wakes = async {
+        let calls = async {
             // While one of both has its pass, and the other one waits.
             tokio::time::sleep(2 * SECOND).await;
             for name in ["one", "two"] {
@@ -274,7 +274,7 @@ mod tests {
         };
         tokio::select! {
             () = passes.for_each(|_| ready(())) => {}
-            () = wakes => {}
+            () = calls => {}
         }
         let begun = begun.lock().clone();
         let (first, second) = (begun[0].clone(), begun[1].clone());

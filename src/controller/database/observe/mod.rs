@@ -334,10 +334,12 @@ async fn pod(
     let pods = Api::namespaced(ctx.client.clone(), &names.namespace);
     // The copy has no pod without our label, and no foreign one of the name: where one should be, an absence
     // is read from the API server. Where none should be, something is done once it is gone, and read before.
-    let reads = match stage {
-        Stage::NotLeaving if set.is_some() => Reads::Live,
-        _ if !stage.needs_pod() => Reads::Cached,
-        _ => reads,
+    let reads = if stage == Stage::NotLeaving && set.is_some() {
+        Reads::Live
+    } else if stage.needs_pod() {
+        reads
+    } else {
+        Reads::Cached
     };
     let pod = copy.current(&pods, &names.pod(), reads).await?;
     let is_ours = |pod: &Pod| {
