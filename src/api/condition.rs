@@ -32,6 +32,8 @@ pub enum ConditionType {
     /// Database that was adopted, while its pod is there: the next pod will be made from another template
     /// than the one that runs; the message names the fields that differ. False once they are the same.
     RestartPending,
+    /// Database, while spec.access.passwordGeneration is set: the password of that generation is in force.
+    PasswordRotated,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.
     Orphaned,
@@ -283,6 +285,10 @@ pub enum Reason {
     AwaitingStop,
     /// The API server refused a child object; the message says why.
     ChildRefused,
+    /// The password of the administrator is being rotated; the message says how far that is.
+    Rotating,
+    /// The password of the administrator cannot be rotated; the message says why.
+    RotationRefused,
     /// A retained volume, or an instance that ran before, is being adopted.
     Adopting,
     /// The retained volume, or the instance, cannot be adopted; the message says why.

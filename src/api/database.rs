@@ -109,6 +109,11 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
+    validation = Rule::new("!has(self.spec.access) || !has(self.spec.access.passwordGeneration) || \
+        (!has(self.spec.adopt) && self.spec.engine.type != 'custom')")
+        .message("spec.access.passwordGeneration must be absent with spec.adopt and with spec.engine.type: \
+            custom: the Secret of an adopted database is its user's, and Freehold cannot tell a custom \
+            engine another password"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {

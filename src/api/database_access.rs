@@ -4,8 +4,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who may connect to a database. What comes from elsewhere is dropped by the cluster's network, where that
-/// enforces NetworkPolicies.
+/// Who may connect to a database, and with which password. What comes from elsewhere is dropped by the
+/// cluster's network, where that enforces NetworkPolicies.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Access {
@@ -23,6 +23,17 @@ pub struct Access {
         .message("spec.access.cidrs: each must be an address with the length of its prefix, such as \
             10.20.0.0/16"))]
     pub cidrs: Vec<String>,
+
+    /// Which password of the administrator is to be in force, counted from 1: a higher number than the one in
+    /// force (status.passwordGeneration) has Freehold generate another password, and give it to the engine.
+    /// PostgreSQL takes it while it serves; QuestDB is restarted. The Secret has the password that is in
+    /// force. Without a number nothing is changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    #[x_kube(validation = Rule::new("self >= oldSelf")
+        .message("spec.access.passwordGeneration is only raised: a password that was in force before is not \
+            known any more"))]
+    pub password_generation: Option<i64>,
 }
 
 /// Pods that may connect.

@@ -59,6 +59,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_secret_name: Option<String>,
 
+    /// Which password the engine and the Secret have, where spec.access.passwordGeneration asks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password_generation: Option<i64>,
+
     /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<EngineRun>,

@@ -101,6 +101,8 @@ pub enum EventReason {
     Orphaned,
     /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes detaches its volume at once.
     OutOfService,
+    /// Database: another password of the administrator is in force, and in the Secret.
+    PasswordRotated,
     /// Database: `spec.running` became false.
     Paused,
     /// Database: the pod was deleted outside Freehold, and Kubernetes created another.

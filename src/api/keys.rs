@@ -105,6 +105,19 @@ pub const REVISION_LABEL: &str = "controller-revision-hash";
 /// Label: the instance type. On Kubernetes nodes, written by the kubelet or the cloud's controller manager.
 pub const INSTANCE_TYPE_LABEL: &str = "node.kubernetes.io/instance-type";
 
+// ---- The Secret of the credentials ----
+
+/// Annotation: which password the Secret has, as a decimal number; without it the first. Written by the
+/// Database's controller, in the same write as the password.
+pub const PASSWORD_GENERATION_ANNOTATION: &str = "freehold.dev/password-generation";
+
+/// Annotation: which one [`NEXT_PASSWORD`] is, as a decimal number. Written and removed with it.
+pub const NEXT_PASSWORD_GENERATION_ANNOTATION: &str = "freehold.dev/next-password-generation";
+
+/// Key of the Secret's data: the password that the engine is given next. Written by the Database's controller
+/// before the engine is told, and removed in the write that makes it the password.
+pub const NEXT_PASSWORD: &str = "next-password";
+
 // ---- Annotations of a PersistentVolume ----
 
 /// Annotation: the Database that a volume was created for, as `<namespace>/<name>`. Written by the Volume's

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 
 pub use error::EngineError;
 pub use image::from_class;
-pub use profile::{Binding, Check, ConfigDirectory, Port, Probe, Profile, Scratch, Value, Variable};
+pub use profile::{
+    Binding, Check, ConfigDirectory, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
+};
 
 use crate::api::database::{ConfigValue, Engine, EngineType};
 

@@ -35,6 +35,8 @@ pub struct Profile {
     /// The directory that the Secret's password is mounted in, when the engine reads it from the file
     /// `password`.
     pub password_directory: Option<&'static str>,
+    /// How the engine takes another password.
+    pub rotation: Rotation,
     /// Says when the engine has started; the other probes wait for it.
     pub startup: Probe,
     /// Says whether clients may be sent to it.
@@ -102,6 +104,17 @@ pub enum Value {
     Username,
     /// The password in the credentials' Secret.
     Password,
+}
+
+/// How an engine takes another password of its administrator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rotation {
+    /// By a statement, while it serves; it stores the password.
+    Statement,
+    /// At each start, from the Secret; it stores none.
+    AtStart,
+    /// It is not known whether it takes one.
+    Unknown,
 }
 
 /// An empty directory of the pod's own, gone with the pod.

@@ -133,7 +133,7 @@ pub fn quoted(identifier: &str) -> String {
 }
 
 /// A text as it stands in a statement.
-fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -22,6 +22,7 @@ mod operators;
 mod orphans;
 mod person;
 mod record;
+mod rotated;
 mod schedules;
 mod story;
 mod tally;
@@ -111,6 +112,16 @@ fn a_restored_database_serves_while_ec2_reads_its_volume_and_says_how_far_that_i
 #[test]
 fn a_backup_is_verified_and_nothing_is_left_of_it_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 60, verified::verified);
+}
+
+#[test]
+fn a_password_is_rotated_in_an_engine_that_serves_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE, 5, rotated::while_it_serves);
+}
+
+#[test]
+fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE, 5, rotated::by_a_restart);
 }
 
 #[test]

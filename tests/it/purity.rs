@@ -40,6 +40,7 @@ const PURE: &[&str] = &[
     "controller/database/invalid_spec.rs",
     "controller/database/ordinal.rs",
     "controller/database/restart_step.rs",
+    "controller/database/rotation_wait.rs",
     "controller/database/started.rs",
     "controller/database/wait_reason.rs",
     "controller/database/pod.rs",

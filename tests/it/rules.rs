@@ -3,6 +3,7 @@
 
 mod backups;
 mod node_class;
+mod rotation;
 
 use freehold::api::{Database, Node, Volume};
 use kube::api::{DynamicObject, Patch, PatchParams, PostParams};
@@ -230,11 +231,7 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             json!({"spec": {"resources": {"limits": {"memory": "4 GB"}}}}),
             &["spec.resources.limits", "for example"],
         ),
-        (
-            json!({"spec": {"resources": {"requests": {"cpu": "500m", "memory": "4Gi"},
-        "limits": {"cpu": "2"}}}}),
-            &[],
-        ),
+        (json!({"spec": {"resources": {"requests": {"memory": "4Gi"}, "limits": {"cpu": "2"}}}}), &[]),
         (json!({"spec": {"deletionPolicy": "Shred"}}), &["spec.deletionPolicy", "Retain"]),
         (adopting(&json!({})), &[]),
         (adopting(&json!({"containerName": "postgres"})), &[]),

@@ -67,10 +67,10 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, delete]
-# Credentials: read by name, never listed.
+# Credentials: read by name, never listed; changed to rotate a password.
 - apiGroups: [""]
   resources: [secrets]
-  verbs: [get, create, delete]
+  verbs: [get, create, patch, delete]
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, create, patch, delete]

@@ -108,7 +108,7 @@ fn no_clients(schedule: &BackupSchedule) -> Access {
     let labels = BTreeMap::from([(VERIFICATION_LABEL.to_owned(), schedule.name_any())]);
     let pods = LabelSelector { match_labels: Some(labels), match_expressions: None };
     let peer = AccessPeer { namespace_selector: None, pod_selector: Some(pods) };
-    Access { from: Some(vec![peer]), cidrs: Vec::new() }
+    Access { from: Some(vec![peer]), cidrs: Vec::new(), password_generation: None }
 }
 
 /// When the BackupSchedule is deleted, Kubernetes deletes the Database.

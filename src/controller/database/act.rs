@@ -11,10 +11,11 @@ use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
-use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set};
+use super::act_password::{prepare_next, put_next_in_force, starts_anyway, stop_for_next, tell_next};
+use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
 use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
 use super::build;
-use super::cause::RestartCause;
+use super::cause::{NodeDeletion, RestartCause};
 use super::child_kind::ChildKind;
 use super::messages::events as notes;
 use super::observe::child::HeldSecret;
@@ -43,7 +44,8 @@ pub async fn act(
     let (mut acted, mut answers) = (Acted::new(database), Answers::default());
     for action in &plan.actions {
         let result = one(action, &mut acted, &mut answers, names, ctx, events).await;
-        if !acted.goes_on(result) {
+        let starts_anyway = starts_anyway(action, &result);
+        if !acted.goes_on(result) && !starts_anyway {
             break;
         }
     }
@@ -66,7 +68,15 @@ async fn one(
     let secrets = Api::<Secret>::namespaced(client(), namespace);
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
-        Action::CreateCredentials(profile) => create_credentials(profile, names, ctx).await?,
+        Action::CreateCredentials(profile) => create_credentials(profile, names, acted, ctx).await?,
+        Action::PrepareNextPassword(secret, generation) => prepare_next(secret, *generation, ctx).await?,
+        Action::TellNextPassword(access, secret) => tell_next(access, secret, ctx).await?,
+        Action::PutNextPasswordInForce(profile, secret) => {
+            put_next_in_force(profile, secret, names, acted, ctx, events).await?;
+        }
+        Action::StopForNextPassword(uid, profile, secret) => {
+            stop_for_next(uid, profile, secret, names, acted, ctx, events).await?;
+        }
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;
             let note = notes::record_held(&record.name_any());
@@ -111,20 +121,12 @@ async fn one(
         Action::UpdateNode(name, uid, spec) => {
             merge(&nodes, name, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
         }
-        Action::DeleteNode(name, uid, why) => {
-            delete::delete(&nodes, name, uid).await?;
-            let note = notes::node_deleted(name, &why.message());
-            report(EventReason::NodeDeleted, note, acted, events).await;
-        }
+        Action::DeleteNode(name, uid, why) => delete_node(name, uid, why, acted, ctx, events).await?,
         Action::RecordRestore(restored) => record_restore(restored, acted, ctx, events).await?,
         Action::RecordZone(zone) => {
             write_down(acted, ctx, |status| status.zone = Some(zone.clone())).await?;
         }
-        Action::CreateVolume(volume) => {
-            volumes.create(&created(), volume).await?;
-            let note = notes::volume_created(&names.volume, volume);
-            report(EventReason::VolumeCreated, note, acted, events).await;
-        }
+        Action::CreateVolume(volume) => create_volume(volume, acted, ctx, events).await?,
         Action::UpdateVolume(uid, spec) => {
             merge(&volumes, &names.volume, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
             let note = notes::volume_changed(&names.volume, spec);
@@ -170,6 +172,33 @@ async fn record_restore(
     Ok(())
 }
 
+async fn delete_node(
+    name: &str,
+    uid: &str,
+    why: &NodeDeletion,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    let namespace = acted.object.namespace().unwrap_or_default();
+    delete::delete(&Api::<Node>::namespaced(ctx.client.clone(), &namespace), name, uid).await?;
+    let note = notes::node_deleted(name, &why.message());
+    report(EventReason::NodeDeleted, note, acted, events).await;
+    Ok(())
+}
+
+async fn create_volume(
+    volume: &Volume,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    of_namespace(volume, ctx).create(&created(), volume).await?;
+    let note = notes::volume_created(&volume.name_any(), volume);
+    report(EventReason::VolumeCreated, note, acted, events).await;
+    Ok(())
+}
+
 async fn create_secret(secret: &Secret, ctx: &Context) -> Result<(), kube::Error> {
     let created = of_namespace(secret, ctx).create(&created(), secret).await?;
     let key = recent::key(&created.namespace().unwrap_or_default(), &created.name_any());
@@ -178,9 +207,15 @@ async fn create_secret(secret: &Secret, ctx: &Context) -> Result<(), kube::Error
 }
 
 /// Makes the Secret, with a password of its own.
-async fn create_credentials(profile: &Profile, names: &Names, ctx: &Context) -> Result<(), ActError> {
+async fn create_credentials(
+    profile: &Profile,
+    names: &Names,
+    acted: &Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
     let password = Password::generate().map_err(ActError::Randomness)?;
-    create_secret(&build::credentials(names, profile, &password), ctx).await?;
+    let secret = build::credentials(names, profile, &password);
+    create_secret(&build::of_generation(secret, acted.object.spec.access.password_generation), ctx).await?;
     Ok(())
 }
 
@@ -195,6 +230,7 @@ async fn take_credentials(
 ) -> Result<(), kube::Error> {
     let record = acted.object.spec.storage.adopt_retained.clone().unwrap_or_default();
     let secret = build::taken_over(names, profile, &held.0, &record);
+    let secret = build::of_generation(secret, acted.object.spec.access.password_generation);
     create_secret(&secret, ctx).await?;
     let note = notes::credentials_adopted(&names.credentials_secret, &held.0.name_any());
     report(EventReason::CredentialsAdopted, note, acted, events).await;
@@ -232,24 +268,6 @@ async fn apply_files(
 async fn mend_account(patch: &Value, names: &Names, ctx: &Context) -> Result<(), kube::Error> {
     let accounts = Api::<ServiceAccount>::namespaced(ctx.client.clone(), &names.namespace);
     merge(&accounts, &names.service_account, patch).await
-}
-
-async fn scale(
-    uid: &str,
-    replicas: i32,
-    names: &Names,
-    acted: &Acted<Database>,
-    ctx: &Context,
-    events: &Events,
-) -> Result<(), kube::Error> {
-    let stateful_sets = Api::<StatefulSet>::namespaced(ctx.client.clone(), &names.namespace);
-    let patch = json!({"metadata": {"uid": uid}, "spec": {"replicas": replicas}});
-    merge(&stateful_sets, &names.stateful_set, &patch).await?;
-    if replicas == 0 {
-        let note = notes::engine_stopping(&names.stateful_set);
-        report(EventReason::EngineStopping, note, acted, events).await;
-    }
-    Ok(())
 }
 
 /// Puts the label of the Database with this UID on a Kubernetes node, or takes it off.

@@ -1,10 +1,10 @@
 //! What the act step does to the StatefulSet. Only writes; it makes no choice.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use kube::ResourceExt;
-use serde_json::Value;
+use kube::{Api, ResourceExt};
+use serde_json::{Value, json};
 
-use super::apply::{Answers, apply, apply_stateful_set, release_child};
+use super::apply::{Answers, apply, apply_stateful_set, merge, release_child};
 use super::child_kind::ChildKind;
 use super::messages::{self, events as notes};
 use super::written::{forget_applied, of_namespace, report, write_down};
@@ -104,5 +104,24 @@ pub(super) async fn adopt(
     let found = Some(&adoption.stateful_set);
     answers.stateful_set = Some(apply_stateful_set(&of_namespace(object, ctx), object, found).await?);
     report(EventReason::StatefulSetAdopted, notes::adopted(&object.name_any()), acted, events).await;
+    Ok(())
+}
+
+/// Sets the number of pods.
+pub(super) async fn scale(
+    uid: &str,
+    replicas: i32,
+    names: &Names,
+    acted: &Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), kube::Error> {
+    let stateful_sets = Api::<StatefulSet>::namespaced(ctx.client.clone(), &names.namespace);
+    let patch = json!({"metadata": {"uid": uid}, "spec": {"replicas": replicas}});
+    merge(&stateful_sets, &names.stateful_set, &patch).await?;
+    if replicas == 0 {
+        let note = notes::engine_stopping(&names.stateful_set);
+        report(EventReason::EngineStopping, note, acted, events).await;
+    }
     Ok(())
 }

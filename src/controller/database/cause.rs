@@ -300,6 +300,8 @@ pub enum RestartCause {
     Settings,
     /// The template changed, and pod and template cannot be compared.
     Template,
+    /// The administrator's password is rotated, and the engine reads it at its start only.
+    Password,
     /// An adopted database did not start as its spec requests, and goes back to what it ran as before.
     WentBack,
     /// The engine keeps ending: a new pod mounts its volume again.
@@ -330,7 +332,7 @@ impl RestartCause {
     /// replacement.
     pub fn is_voluntary(&self) -> bool {
         match self {
-            Self::Image { .. } | Self::Resources | Self::Settings | Self::Template => true,
+            Self::Image { .. } | Self::Resources | Self::Settings | Self::Template | Self::Password => true,
             // What runs is not what was declared, or does not run.
             Self::WentBack
             | Self::NotStarting

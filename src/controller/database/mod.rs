@@ -1,6 +1,7 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
 pub mod act;
+mod act_password;
 mod act_stateful_set;
 pub mod apply;
 pub mod build;
@@ -23,6 +24,7 @@ mod quantity;
 mod remember;
 mod restart_step;
 mod restore_wait;
+mod rotation_wait;
 mod started;
 pub mod status;
 pub mod unreleasable;

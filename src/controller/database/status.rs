@@ -21,7 +21,7 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{going_back, next_start};
+use super::plan::{going_back, next_start, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -121,6 +121,7 @@ pub fn status(
             .then(|| observed.names.credentials_secret.clone())
             .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
+        password_generation: rotation::shown(observed, old.password_generation),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
@@ -198,6 +199,7 @@ fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry>
     entries.extend(permission::reported(observed));
     entries.extend(drift::reported(observed, now));
     entries.extend(next_start::reported(observed));
+    entries.extend(rotation::reported(observed, waiting.as_ref()).filter(|_| !is_deleting));
     if observed.is_protected() && !is_deleting {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));

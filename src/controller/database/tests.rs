@@ -17,6 +17,7 @@ mod random;
 mod releasing;
 mod replacing;
 mod restoring;
+mod rotating;
 mod status;
 mod versions;
 
@@ -156,7 +157,7 @@ fn settled_as(spec: Value) -> Observed {
     world.service = ours(with_uid(build::service(names, profile), "service-uid"));
     world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
     world.network_policy =
-        ours(with_uid(build::network_policy(database, names, profile, &world.network), "policy-uid"));
+        ours(with_uid(build::network_policy(database, names, profile, &world.network, false), "policy-uid"));
     world.disruption_budget = ours(with_uid(build::disruption_budget(names), "budget-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
     world.pod = Some(pod_of(&stateful_set));
@@ -307,6 +308,10 @@ fn word(action: &Action) -> String {
     match action {
         Action::AddFinalizer => "add finalizer".to_owned(),
         Action::CreateCredentials(_) => "create credentials".to_owned(),
+        Action::PrepareNextPassword(_, generation) => format!("prepare password {generation}"),
+        Action::TellNextPassword(access, _) => format!("tell {access:?} the next password"),
+        Action::PutNextPasswordInForce(..) => "put the next password in force".to_owned(),
+        Action::StopForNextPassword(uid, ..) => format!("stop {uid} for the next password"),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),

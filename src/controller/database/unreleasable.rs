@@ -26,6 +26,8 @@ pub enum Unreleasable {
     },
     /// The claim of this name is being deleted, and goes with its pod.
     ClaimDeleted(String),
+    /// The engine may have the next password already, which the Secret does not have in force.
+    Rotating,
     /// The pod of this name does not run on the machine of the Database.
     NoPod(String),
 }

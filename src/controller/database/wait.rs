@@ -15,6 +15,7 @@ use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
 pub use super::restart_step::RestartStep;
 pub use super::restore_wait::RestoreWait;
+pub use super::rotation_wait::{RotationRefusal, RotationWait};
 use super::unreleasable::Unreleasable;
 use crate::api::{DeletionPolicy, VolumeId};
 use crate::controller::blocker::Blocker;
@@ -169,6 +170,8 @@ pub enum DatabaseWait {
         /// What the engine waits for.
         wait: EngineWait,
     },
+    /// The administrator's password is not the one that the spec asks for.
+    Rotation(RotationWait),
     /// The engine runs with the inputs of an older generation.
     EngineOutdated,
     /// The engine's machine is lost.

@@ -17,6 +17,7 @@ impl DatabaseWait {
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
             Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
             Self::Restore(wait) => wait.reason(),
+            Self::Rotation(wait) => wait.reason(),
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
             }
@@ -62,6 +63,7 @@ impl DatabaseWait {
         match self {
             Self::NotPermitted(refusal) => refusal.is_final(),
             Self::Restore(wait) => wait.is_stalled(),
+            Self::Rotation(wait) => wait.is_stalled(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::ClaimUnusable(_, fault) => fault.is_final(),
             Self::InvalidSpec(_)
@@ -120,6 +122,11 @@ impl DatabaseWait {
             | Self::ChildRefused { .. }
             | Self::StepFailed { .. } => false,
         }
+    }
+
+    /// Whether the password is being rotated, which no watch shows.
+    pub fn is_for_rotation(&self) -> bool {
+        matches!(self, Self::Rotation(_))
     }
 
     /// Whether a machine has too little room for the pod.

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Scratch, Value, Variable, setting,
+    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
+    setting,
 };
 use crate::api::database::{ConfigValue, Engine};
 use crate::api::node_class::PullPolicy;
@@ -22,7 +23,8 @@ const ROOT: &str = "/var/lib/freehold";
 /// one volume.
 pub const DATA_DIRECTORY: &str = "PGDATA";
 
-/// The variable with which the start sets the password of data that has another one (`start.sh`).
+/// The variable with which the start sets the password of data that has another one (`start.sh`): whose data
+/// it is now. It is set once for each, since a rotation changes it later.
 pub const NEW_CREDENTIALS: &str = "POSTGRES_NEW_CREDENTIALS";
 
 /// The user of the official image (Debian).
@@ -119,6 +121,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         environment: environment(major),
         config: Some(ConfigDirectory { path: "/etc/freehold", files: files(config)? }),
         password_directory: Some(PASSWORD_DIRECTORY),
+        rotation: Rotation::Statement,
         // It answers while it recovers, however long that takes; hours of silence count as a failed start.
         startup: Probe { check: answers(), period: 1, timeout: 5, failures: 3600 },
         readiness: Probe {
@@ -145,15 +148,20 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
             scheme: "postgresql",
             database: Some(DATABASE),
         },
-        scratch: vec![
-            Scratch::disk("/tmp"),
-            Scratch::disk("/var/run/postgresql"),
-            // Parallel queries share memory here, and a container's own 64 MiB are soon full. Without a size
-            // of its own it may hold what the pod may use, or else the machine, which is the database's
-            // alone; the kubelet sets that bound.
-            Scratch::memory("/dev/shm"),
-        ],
+        scratch: scratch(),
     })
+}
+
+/// Where the server writes beside its data.
+fn scratch() -> Vec<Scratch> {
+    vec![
+        Scratch::disk("/tmp"),
+        Scratch::disk("/var/run/postgresql"),
+        // Parallel queries share memory here, and a container's own 64 MiB are soon full. Without a size
+        // of its own it may hold what the pod may use, or else the machine, which is the database's
+        // alone; the kubelet sets that bound.
+        Scratch::memory("/dev/shm"),
+    ]
 }
 
 /// What the start reads; the names are the official image's.

@@ -47,18 +47,20 @@ initialise() {
     sync "$folder" "$volume"
 }
 
-# The data has credentials that are lost (spec.storage.newCredentials): the mounted ones are set, by the server alone on its data. What was
-# set is known by its hash, so that it is done once.
+# The data has credentials that are lost (spec.storage.newCredentials) or another database's: the mounted ones are set, by the server alone
+# on its data, once for each database. Later a rotation changes them in the server, and a mounted file may be older than that.
 renew() {
-    hash=$(sha256sum "$POSTGRES_PASSWORD_FILE")
-    hash=${hash%% *}
     set=
     [ ! -e "$folder/credentials" ] || read -r set <"$folder/credentials" || :
-    [ "$set" != "$hash" ] || return 0
-    # Freehold's passwords have no quotes.
+    [ "$set" != "$POSTGRES_NEW_CREDENTIALS" ] || return 0
+    # A pod of an earlier version of Freehold has `true`, and mounts the password of its first start for as long as it is there.
+    [ "$POSTGRES_NEW_CREDENTIALS" != true ] || [ -z "$set" ] || return 0
+    # Freehold's passwords have no quotes. The settings of spec.config may have statements logged: not this one.
     echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'" |
-        postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf postgres >/dev/null
-    echo "$hash" >"$folder/credentials"
+        postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf \
+            -c log_statement=none -c log_min_duration_statement=-1 -c log_min_duration_sample=-1 -c log_transaction_sample_rate=0 \
+            -c log_duration=off -c log_min_error_statement=panic postgres >/dev/null
+    echo "$POSTGRES_NEW_CREDENTIALS" >"$folder/credentials"
     sync "$folder"
 }
 

@@ -50,11 +50,35 @@ impl Suspended {
     }
 }
 
+/// The password that the engine takes. Each house has one database, which stores it in its data: the first
+/// one is that of the first connection.
+#[derive(Clone, Default)]
+pub struct Passwords(Arc<Mutex<Option<String>>>);
+
+impl Passwords {
+    /// It, once an operator has connected.
+    pub fn taken(&self) -> Option<String> {
+        self.0.lock().clone()
+    }
+
+    fn change(&self, access: &Access, next: &str) -> Result<(), ClientError> {
+        let mut taken = self.0.lock();
+        let of_now = taken.get_or_insert_with(|| access.password.clone());
+        if ![access.password.as_str(), next].contains(&of_now.as_str()) {
+            let reason = "password authentication failed".to_owned();
+            return Err(ClientError::Connect { address: access.address, reason });
+        }
+        next.clone_into(of_now);
+        Ok(())
+    }
+}
+
 /// The engines as one start of an operator reaches them.
 pub struct Reached {
     pub server: Server,
     pub checkpoints: Checkpoints,
     pub suspended: Suspended,
+    pub passwords: Passwords,
     pub way: Way,
     pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -129,6 +153,12 @@ impl Engines for Reached {
             Ok(())
         };
         self.passes("ReleaseCheckpoint", access, release).await
+    }
+
+    async fn change_password(&self, access: &Access, next: &str) -> Result<(), ClientError> {
+        let passwords = self.passwords.clone();
+        let change = |_: &mut Vec<Checkpoint>| passwords.change(access, next);
+        self.passes("ChangePassword", access, change).await
     }
 
     async fn verify(

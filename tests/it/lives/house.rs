@@ -28,7 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
-use super::engines::{Checkpoints, Reached, Suspended};
+use super::engines::{Checkpoints, Passwords, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
@@ -184,6 +184,8 @@ pub struct House {
     pub checkpoints: Checkpoints,
     /// What the engines say of their tables.
     pub suspended: Suspended,
+    /// The password that the engine takes.
+    pub engine_password: Passwords,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -234,6 +236,7 @@ impl House {
             violations,
             checkpoints: Checkpoints::default(),
             suspended: Suspended::default(),
+            engine_password: Passwords::default(),
             clock,
             players,
         };
@@ -268,6 +271,7 @@ impl House {
                 chaos: self.chaos.clone(),
                 checkpoints: self.checkpoints.clone(),
                 suspended: self.suspended.clone(),
+                passwords: self.engine_password.clone(),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -296,6 +300,7 @@ struct Host {
     chaos: Chaos,
     checkpoints: Checkpoints,
     suspended: Suspended,
+    passwords: Passwords,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -347,6 +352,7 @@ impl Host {
             server: self.server.clone(),
             checkpoints: self.checkpoints.clone(),
             suspended: self.suspended.clone(),
+            passwords: self.passwords.clone(),
             way: self.chaos.way(name.to_owned(), Arc::clone(term)),
             now: Box::new(move || ec2.now()),
         })

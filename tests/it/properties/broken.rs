@@ -90,7 +90,7 @@ const WORLDS: [(&str, Otherwise); 24] = [
     ("a deletion names the object's UID", |it| {
         it.write(150, Verb::Delete, "nodes.freehold.dev", "node-1", &json!({}));
     }),
-    ("credentials never change", |it| {
+    ("credentials change only by a rotation", |it| {
         it.change(500, "operator-1", "secrets", "s", |secret| secret["data"]["password"] = json!("b3RoZXI="));
     }),
     ("the operator keeps to its own fields and calls", |it| {

@@ -32,7 +32,7 @@ pub const RULES: [(&str, Rule); 21] = [
     ("a snapshot is deleted only with its Backup", ends::snapshots_survive),
     ("a volume leaves its machine only when nothing uses it", ends::single_writer),
     ("a deletion names the object's UID", ends::deletions_name_the_uid),
-    ("credentials never change", writers::credentials_are_stable),
+    ("credentials change only by a rotation", writers::credentials_are_stable),
     ("no secret leaves its Secret", writers::no_secret_leaks),
     ("the operator keeps to its own fields and calls", writers::own_fields),
     ("an operator sends only while it holds the Lease", leaders::sends_of_the_leader),

@@ -11,18 +11,30 @@ use serde_json::Value;
 use super::facts::{DATABASES, Histories, is_operator};
 use super::record::Record;
 
-fn passwords(record: &Record) -> impl Iterator<Item = (&Change, &str)> {
+/// What the Secrets ever had under this key.
+fn of_key<'a>(record: &'a Record, key: &'static str) -> impl Iterator<Item = (&'a Change, &'a str)> {
     let secrets = record.changes.iter().filter(|change| change.resource == "secrets");
-    secrets.filter_map(|change| Some((change, change.new.as_ref()?["data"]["password"].as_str()?)))
+    secrets.filter_map(move |change| Some((change, change.new.as_ref()?["data"][key].as_str()?)))
 }
 
-/// One password for the whole life, of each database by its name. A Secret that arrives when no Database is
-/// there any more, sent by an operator whose process was stopped meanwhile, is the password of none.
+/// The passwords that came into force by a rotation: each was the next one in the Secret before.
+fn rotated(record: &Record) -> BTreeSet<&str> {
+    let was_next = |(change, password): &(&Change, &str)| {
+        change.old.as_ref().is_some_and(|old| old["data"]["next-password"] == *password)
+    };
+    of_key(record, "password").filter(was_next).map(|(_, password)| password).collect()
+}
+
+/// One password for the whole life but for rotations, of each database by its name. A Secret that arrives
+/// when no Database is there any more, sent by an operator whose process was stopped meanwhile, is the
+/// password of none.
 pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
     let histories = Histories::of(record, &[DATABASES]);
     let is_late = |it: &Change| it.old.is_none() && histories.all_at(it.at).next().is_none();
-    let in_time = passwords(record).filter(|(change, _)| !is_late(change));
-    let all: BTreeSet<&str> = in_time.map(|(_, password)| password).collect();
+    let rotated = rotated(record);
+    let in_time = of_key(record, "password").filter(|(change, _)| !is_late(change));
+    let all: BTreeSet<&str> =
+        in_time.map(|(_, password)| password).filter(|password| !rotated.contains(password)).collect();
     let databases = record.changes.iter().filter(|change| change.resource == DATABASES);
     let metadata =
         databases.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
@@ -37,7 +49,8 @@ pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
 
 /// A password is neither in another object nor in a call to EC2, in plain text or encoded.
 pub fn no_secret_leaks(record: &Record) -> Result<(), String> {
-    let all = passwords(record).map(|(_, password)| password).filter(|it| !it.is_empty());
+    let all = of_key(record, "password").chain(of_key(record, "next-password"));
+    let all = all.map(|(_, password)| password).filter(|it| !it.is_empty());
     for encoded in all.collect::<BTreeSet<_>>() {
         let plain = data_encoding::BASE64.decode(encoded.as_bytes()).unwrap_or_default();
         let hex = data_encoding::HEXLOWER.encode(&plain);

@@ -10,3 +10,4 @@ mod legacy;
 mod lost;
 mod operator;
 mod release;
+mod rotation;

@@ -10,7 +10,7 @@ use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use k8s_openapi::api::admissionregistration::v1::{
     ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolume, PersistentVolumeClaim, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::core::{ApiResource, GroupVersionKind};
@@ -280,7 +280,10 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         existing_objects(&env, &tenant).await;
         orphaning(&env).await;
         super::release::takes_a_right_of_its_own(&env, TENANT).await;
+        secrets(&env).await;
         env.edit("orders", &json!({"storage": {"size": "200Gi"}})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"access": {"passwordGeneration": 2}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;
@@ -313,6 +316,23 @@ async fn orphaning(env: &TestEnv) {
         let refused = answer.unwrap_err().to_string();
         assert!(refused.contains("propagation policy Orphan"), "{refused}");
     }
+}
+
+/// The operator changes no Secret but those of its databases, whatever their types.
+async fn secrets(env: &TestEnv) {
+    let foreign = json!({"apiVersion": "v1", "kind": "Secret", "type": "servicebinding.io/postgresql",
+        "metadata": {"name": "foreign"}});
+    env.api::<Secret>()
+        .create(&PostParams::default(), &serde_json::from_value(foreign).unwrap())
+        .await
+        .unwrap();
+    let operator = acting_as(&env.control_plane, OPERATOR).await;
+    let secrets = Api::<Secret>::namespaced(operator, OURS);
+    let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+    let changed = Patch::Merge(json!({"data": {"password": "bmV3"}}));
+    let refused = secrets.patch("foreign", &dry, &changed).await.unwrap_err().to_string();
+    assert!(refused.contains("the Secrets of its databases only"), "{refused}");
+    secrets.patch("orders-admin", &dry, &changed).await.unwrap();
 }
 
 /// What exists is not edited by others; that it may be deleted, and a finalizer removed, stays.

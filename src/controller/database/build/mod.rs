@@ -42,7 +42,10 @@ pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use noted::noted;
 pub use released::{released, released_as_found};
-pub use secret::{CredentialsError, check_credentials, credentials, retained, taken_over};
+pub use secret::{
+    CredentialsError, check_credentials, credentials, next_password, of_generation, password_generation,
+    retained, taken_over, value, with_next, with_next_in_force,
+};
 pub use service::{host, service};
 pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};

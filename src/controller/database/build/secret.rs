@@ -4,11 +4,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use data_encoding::BASE64;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::ResourceExt;
+use serde_json::{Value, json};
 
 use super::{host, unowned};
-use crate::api::keys::{ADOPTED_RECORD_ANNOTATION, RETAINED_LABEL, TAKEN_FROM_ANNOTATION};
+use crate::api::keys::{
+    ADOPTED_RECORD_ANNOTATION, NEXT_PASSWORD, NEXT_PASSWORD_GENERATION_ANNOTATION,
+    PASSWORD_GENERATION_ANNOTATION, RETAINED_LABEL, TAKEN_FROM_ANNOTATION,
+};
 use crate::api::names::Names;
 use crate::controller::database::password::Password;
 use crate::engine::{ADMINISTRATOR, Profile};
@@ -36,26 +42,93 @@ pub fn credentials(names: &Names, profile: &Profile, password: &Password) -> Sec
     binding(names, profile, ADMINISTRATOR, password.expose())
 }
 
+/// The Secret of a new Database, with the generation that its spec asks for: what it begins with has it.
+pub fn of_generation(mut secret: Secret, generation: Option<i64>) -> Secret {
+    if let Some(generation) = generation {
+        let annotation = (PASSWORD_GENERATION_ANNOTATION.to_owned(), generation.to_string());
+        secret.metadata.annotations.get_or_insert_default().extend([annotation]);
+    }
+    secret
+}
+
 /// The same from the credentials that were kept with a volume, which its data was made with: user and
-/// password as they were, everything else as this Database's. It says where it was taken from.
+/// password as they were, everything else as this Database's. It says where it was taken from. A rotation
+/// that the former Database had begun goes on, since the data may have either password.
 pub fn taken_over(names: &Names, profile: &Profile, kept: &Secret, record: &str) -> Secret {
-    let value = |key: &str| {
-        kept.data
-            .as_ref()
-            .and_then(|data| data.get(key))
-            .map(|value| String::from_utf8_lossy(&value.0).into_owned())
-    };
     let mut secret = binding(
         names,
         profile,
-        &value("username").unwrap_or_default(),
-        &value("password").unwrap_or_default(),
+        &value(kept, "username").unwrap_or_default(),
+        &value(kept, "password").unwrap_or_default(),
     );
     secret.metadata.annotations = Some(BTreeMap::from([
         (TAKEN_FROM_ANNOTATION.to_owned(), kept.metadata.name.clone().unwrap_or_default()),
         (ADOPTED_RECORD_ANNOTATION.to_owned(), record.to_owned()),
     ]));
+    if let Some(next) = next_password(kept) {
+        secret.data.get_or_insert_default().insert(NEXT_PASSWORD.to_owned(), ByteString(next.into_bytes()));
+    }
     secret
+}
+
+/// The text of a key; none where it is missing or empty.
+pub fn value(secret: &Secret, key: &str) -> Option<String> {
+    let value = secret.data.as_ref()?.get(key).filter(|value| !value.0.is_empty())?;
+    Some(String::from_utf8_lossy(&value.0).into_owned())
+}
+
+/// The password that the engine is given next, if a rotation is under way.
+pub fn next_password(secret: &Secret) -> Option<String> {
+    let next = secret.data.as_ref()?.get(NEXT_PASSWORD)?;
+    let is_ours = next.0.len() >= SHORTEST_PASSWORD && next.0.iter().all(u8::is_ascii_graphic);
+    is_ours.then(|| String::from_utf8_lossy(&next.0).into_owned())
+}
+
+/// Which password the Secret has, counted from 1.
+pub fn password_generation(secret: &Secret) -> i64 {
+    generation(secret, PASSWORD_GENERATION_ANNOTATION).unwrap_or(1)
+}
+
+/// Which password the engine is given next. A retained Secret has no number for it: it counts as the one that
+/// the new Database begins with.
+fn next_generation(secret: &Secret) -> i64 {
+    generation(secret, NEXT_PASSWORD_GENERATION_ANNOTATION).unwrap_or_else(|| password_generation(secret))
+}
+
+fn generation(secret: &Secret, annotation: &str) -> Option<i64> {
+    secret.annotations().get(annotation)?.parse().ok()
+}
+
+/// The JSON merge patch that puts the next password beside the one in force, if the Secret is still as it was
+/// read.
+pub fn with_next(secret: &Secret, password: &Password, generation: i64) -> Value {
+    json!({
+        "metadata": {
+            "uid": secret.metadata.uid,
+            "resourceVersion": secret.metadata.resource_version,
+            "annotations": {NEXT_PASSWORD_GENERATION_ANNOTATION: generation.to_string()},
+        },
+        "data": {NEXT_PASSWORD: BASE64.encode(password.expose().as_bytes())},
+    })
+}
+
+/// The JSON merge patch that makes the next password the one in force, in everything that holds it, if the
+/// Secret is still as it was read; none where there is no next one.
+pub fn with_next_in_force(names: &Names, profile: &Profile, secret: &Secret) -> Option<Value> {
+    let next = next_password(secret)?;
+    let wanted = binding(names, profile, &value(secret, "username").unwrap_or_default(), &next);
+    let encoded = |key: &str| value(&wanted, key).map(|text| BASE64.encode(text.as_bytes()));
+    Some(json!({
+        "metadata": {
+            "uid": secret.metadata.uid,
+            "resourceVersion": secret.metadata.resource_version,
+            "annotations": {
+                PASSWORD_GENERATION_ANNOTATION: next_generation(secret).to_string(),
+                NEXT_PASSWORD_GENERATION_ANNOTATION: null,
+            },
+        },
+        "data": {"password": encoded("password"), "uri": encoded("uri"), NEXT_PASSWORD: null},
+    }))
 }
 
 fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> Secret {
@@ -82,8 +155,7 @@ fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> 
         metadata: unowned(names, &names.credentials_secret),
         type_: Some(format!("servicebinding.io/{}", binding.kind)),
         data: Some(data),
-        // Another password would be the engine's only if the engine were told, too.
-        immutable: Some(true),
+        // Not immutable: a rotation changes it, and a kubelet reads one that is immutable only once.
         ..Secret::default()
     }
 }

@@ -250,7 +250,7 @@ fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<Env
     let is_renewed = is_of_other && database.spec.engine.kind == EngineType::Postgresql;
     let renewed = is_renewed.then(|| EnvVar {
         name: NEW_CREDENTIALS.to_owned(),
-        value: Some("true".to_owned()),
+        value: Some(names.uid.clone()),
         value_from: None,
     });
     let variables = profile.environment.iter().map(|variable| variable_of(names, variable));

@@ -41,7 +41,7 @@ fn manifests(database: &Database) -> String {
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
     objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
     objects.push(serde_json::to_value(service_account(&names)).unwrap());
-    objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network)).unwrap());
+    objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network, false)).unwrap());
     objects.push(serde_json::to_value(disruption_budget(&names)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
     let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();
@@ -253,7 +253,8 @@ fn the_operator_reaches_an_engine_that_it_requests_checkpoints_of_or_whose_resto
         let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
         let operator = r#"[{"podSelector": {"matchLabels": {"app": "freehold"}}}]"#;
         let network = Network { operator_from: operator.parse().unwrap(), ..Network::default() };
-        let policy = network_policy(&database, &Names::of(&database), &profile, &network).spec.unwrap();
+        let policy =
+            network_policy(&database, &Names::of(&database), &profile, &network, false).spec.unwrap();
         let is_operator = |rule: &serde_json::Value| rule["from"].to_string().contains("freehold");
         let rules = json!(policy.ingress);
         let rules = rules.as_array().unwrap().iter().filter(|rule| is_operator(rule));

@@ -270,6 +270,10 @@ impl RestartCause {
             Self::Resources => "spec.resources changed".to_owned(),
             Self::Settings => "the engine's settings changed".to_owned(),
             Self::Template => "the pod template changed".to_owned(),
+            Self::Password => {
+                "the password is rotated (spec.access.passwordGeneration), and the engine reads it at its start"
+                    .to_owned()
+            }
             Self::WentBack => {
                 "the pod did not start as the spec requests, and goes back to what it ran as before"
                     .to_owned()

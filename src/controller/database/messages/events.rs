@@ -111,6 +111,11 @@ pub fn credentials_retained(secret: &str) -> String {
     format!("the credentials are retained with the data, as Secret {secret}")
 }
 
+/// Another password is in force.
+pub fn password_rotated(secret: &str, generation: i64) -> String {
+    format!("password generation {generation} is in force, and in Secret {secret}")
+}
+
 /// A condition became bad, or is bad for another reason.
 pub fn condition(reason: &str, message: &str) -> String {
     format!("{reason}: {message}")

@@ -7,6 +7,7 @@ mod legacy;
 pub mod next_start;
 pub mod release;
 mod restore;
+pub mod rotation;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -68,6 +69,7 @@ impl DatabaseWait {
             ),
             Self::AdoptionRefused(refusal) => refusal.message(),
             Self::Restore(wait) => wait.message(),
+            Self::Rotation(wait) => wait.message(),
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }

@@ -49,6 +49,9 @@ impl Unreleasable {
                  false, and to true again once the database is paused: the claim is created again meanwhile, \
                  for the same EBS volume"
             ),
+            Self::Rotating => "its password is being rotated, and the engine may have the next one already, \
+                which the Secret has as next-password"
+                .to_owned(),
             Self::NoPod(pod) => format!("pod {pod} does not run on the machine of this Database"),
         };
         format!(

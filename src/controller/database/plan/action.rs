@@ -19,6 +19,7 @@ use crate::controller::database::object_name::ObjectName;
 use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
+use crate::engine::client::Access;
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +73,15 @@ pub enum Action {
     AddFinalizer,
     /// Make a password and the Secret that holds it.
     CreateCredentials(Box<Profile>),
+    /// Make the next password, and put it beside the one in force: of this generation.
+    PrepareNextPassword(Box<HeldSecret>, i64),
+    /// Give the engine, which is reached like this, the next password, and try it.
+    TellNextPassword(Access, Box<HeldSecret>),
+    /// Make the next password the one in force: the engine has it, or begins with it.
+    PutNextPasswordInForce(Box<Profile>, Box<HeldSecret>),
+    /// Announce the restart and stop the engine, so that it begins with the next password: UID, and what is
+    /// to be put in force then.
+    StopForNextPassword(String, Box<Profile>, Box<HeldSecret>),
     /// Write down that the release begins.
     RecordRelease(Release),
     /// Take that back: nothing was released yet, and nothing is to be.

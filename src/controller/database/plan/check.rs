@@ -41,6 +41,10 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(!is_stalled, "a stalled Database costs nothing more");
             }
             Action::CreateCredentials(_)
+            | Action::PrepareNextPassword(..)
+            | Action::TellNextPassword(..)
+            | Action::PutNextPasswordInForce(..)
+            | Action::StopForNextPassword(..)
             | Action::TakeRecord(_)
             | Action::TakeCredentials(..)
             | Action::ApplyConfigMap(_)
@@ -65,8 +69,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::DeleteVolume(uid) => {
                 rule(is_deleting, "the Volume is deleted only with its Database");
-                let is_ours =
-                    observed.volume.ours().is_some_and(|volume| volume.uid().as_deref() == Some(uid));
+                let is_ours = observed.volume.ours().is_some_and(|it| it.uid().as_deref() == Some(uid));
                 rule(
                     is_ours && observed.nodes.is_empty(),
                     "the Volume is deleted only when no machine is left",

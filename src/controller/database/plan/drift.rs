@@ -138,7 +138,8 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
     // with what is not known: a write that is refused each time would be repeated with both, without an end.
     let is_one_altered = altered.iter().any(|object| !is_applied(*object));
     // The number of pods is another write's in this pass.
-    let is_scaled = plan.actions.iter().any(|action| matches!(action, Action::Scale(..)));
+    let scales = |action: &Action| matches!(action, Action::Scale(..) | Action::StopForNextPassword(..));
+    let is_scaled = plan.actions.iter().any(scales);
     let (first, last): (Vec<Compared>, Vec<Compared>) = Compared::ALL
         .into_iter()
         .filter(|object| !is_applied(*object) && !pending.contains(object))

@@ -7,6 +7,7 @@ use kube::ResourceExt;
 
 use super::facts::{adoption, condition_message, node_awaited, replicas, volume_awaited, was_adopted};
 use super::machines::{self, can_serve};
+use super::rotation;
 use crate::api::database::{Adoption, Release};
 use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, Database, Node, Volume};
@@ -169,7 +170,10 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     let runs =
         pod.is_some_and(|pod| pod::has_started(pod, observed.engine()) && pod::machine(pod) == core_node);
     let is_placed = is_started && runs && observed.carries_label(host);
-    (!is_placed).then(|| Unreleasable::NoPod(observed.names.pod()))
+    if !is_placed {
+        return Some(Unreleasable::NoPod(observed.names.pod()));
+    }
+    rotation::is_half_told(observed).then_some(Unreleasable::Rotating)
 }
 
 /// The claim, if it is being deleted: it goes with its pod, and the next pod would find none, or an empty

@@ -25,6 +25,7 @@ mod replacement;
 mod restore;
 mod rollout;
 mod room;
+pub(super) mod rotation;
 mod sizing;
 mod total_storage;
 pub(super) mod validation;
@@ -107,7 +108,7 @@ fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
     let profile = match prerequisites::check(observed, &mut actions) {
         Ok(profile) => profile,
-        Err(plan) => return repair::despite(plan, observed, now),
+        Err(plan) => return repair::despite(rotation::started_again(plan, observed), observed, now),
     };
     if let Some(lost) = placement::volume_lost(observed) {
         return repair::despite(Plan::act(actions, lost), observed, now);
@@ -185,10 +186,12 @@ fn serve(
             disk.unwrap_or_else(|| DatabaseWait::VolumeNotBound(observed.names.volume.clone())),
         );
     }
-    let engine = rollout::plan(observed, profile, node, &mut actions, now);
+    let engine = rollout::plan(observed, profile, node, is_replaced, &mut actions, now);
     // A VolumeAttachment is not watched, and no event says that a pod has waited long; nor is what a kubelet
     // reports of its machine.
-    let requeue = if observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine())) {
+    let is_rotated = engine.as_ref().is_some_and(DatabaseWait::is_for_rotation);
+    let is_starting = || observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine()));
+    let requeue = if is_rotated || is_starting() {
         Some(observed.timing.requeue_interval)
     } else {
         engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)

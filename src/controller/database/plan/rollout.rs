@@ -16,6 +16,7 @@ use super::facts::{
 use super::failing;
 use super::going_back;
 use super::permission;
+use super::rotation;
 use super::{room, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
@@ -34,6 +35,7 @@ pub(super) fn plan(
     observed: &Observed,
     profile: &Profile,
     node: &Node,
+    is_replaced: bool,
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> Option<DatabaseWait> {
@@ -51,7 +53,14 @@ pub(super) fn plan(
         run(live, actions);
         return engine_waiting(observed).or(Some(DatabaseWait::NotPermitted(refusal)));
     }
-    if let Some(waiting) = settle(observed, profile, core_node, actions) {
+    if let Some(wait) = rotation::before_start(observed, profile, live, actions) {
+        return Some(DatabaseWait::Rotation(wait));
+    }
+    // An engine that was stopped for its next password starts from the template that it had.
+    let is_rotated = matches!(actions.last(), Some(Action::PutNextPasswordInForce(..)));
+    if (!is_rotated || is_outdated(observed, live))
+        && let Some(waiting) = settle(observed, profile, core_node, actions)
+    {
         return Some(waiting);
     }
     run(live, actions);
@@ -74,7 +83,12 @@ pub(super) fn plan(
                     actions.append(&mut ending);
                 }
             }
-            engine_waiting(observed)
+            let waiting = engine_waiting(observed);
+            // What is awaited of the machine that takes this one's place is said, and comes first.
+            if waiting.is_some() || is_replaced {
+                return waiting;
+            }
+            rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation)
         }
         None => engine_waiting(observed),
     }

@@ -179,7 +179,7 @@ fn placement(observed: &Observed) -> Option<InvalidSpec> {
 
 /// The API server would refuse the NetworkPolicy, and with it all that follows.
 fn access(observed: &Observed) -> Option<InvalidSpec> {
-    let Access { from, cidrs } = &observed.database.spec.access;
+    let Access { from, cidrs, password_generation: _ } = &observed.database.spec.access;
     if let Some(cidr) = cidrs.iter().find(|cidr| !is_cidr(cidr)) {
         return Some(InvalidSpec::AccessCidr(cidr.clone()));
     }

@@ -32,6 +32,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::CredentialsUnusable { .. }
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::Restore(_)
+        | DatabaseWait::Rotation(_)
         | DatabaseWait::DataRetained { .. }
         | DatabaseWait::NotAdoptable(_)
         | DatabaseWait::AdoptingStatefulSet(_)

@@ -10,6 +10,7 @@ mod machine;
 mod observed;
 mod passing;
 mod resting;
+mod rotating;
 
 use std::mem::take;
 use std::sync::LazyLock;
@@ -96,6 +97,8 @@ enum Event {
     DeleteCredentials,
     /// The engine's container ends, and Kubernetes starts it again.
     Crash,
+    /// The spec asks for another password.
+    Rotate,
 }
 
 /// The claim of the Volume.
@@ -117,6 +120,8 @@ struct Life {
     claim: Claim,
     credentials: Option<HeldSecret>,
     retained: Option<HeldSecret>,
+    /// The password that the engine takes, once it was started.
+    engine_password: Option<String>,
     config_map: Option<ConfigMap>,
     service: Option<Service>,
     service_account: Option<ServiceAccount>,
@@ -161,6 +166,7 @@ impl Life {
             claim: Claim::Absent,
             credentials: None,
             retained: None,
+            engine_password: None,
             config_map: None,
             service: None,
             service_account: None,
@@ -245,6 +251,7 @@ impl Life {
         assert!(machines.len() <= 2 || is_repair, "{machines:?} at once");
         let staying = self.machines.iter().filter(|machine| !machine.is_deleting()).count();
         assert!(staying <= 2, "{staying} of {machines:?} stay");
+        self.check_password();
         let labelled = self.labelled().count();
         assert!(labelled <= 1, "{labelled} Kubernetes nodes have the label at once");
         let is_wanted = self.database.spec.running && !self.is_deleting();

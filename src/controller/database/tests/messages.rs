@@ -3,6 +3,7 @@
 mod invalid_spec;
 mod next_start;
 mod restore;
+mod rotation;
 
 use super::*;
 use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
@@ -143,6 +144,7 @@ fn restart_causes() -> Vec<RestartCause> {
         RestartCause::Resources,
         RestartCause::Settings,
         RestartCause::Template,
+        RestartCause::Password,
         RestartCause::WentBack,
         RestartCause::NotStarting,
         RestartCause::VolumeModified,
@@ -330,6 +332,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(restore::waits());
+    waits.extend(rotation::waits());
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
@@ -380,6 +383,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("Move", Move { from: t("orders-1"), to: t("orders-2"), cause: t("CAUSE") }.message()),
     ];
     rows.extend(next_start::sentences());
+    rows.extend(rotation::sentences());
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
     rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));

@@ -29,6 +29,7 @@ pub(super) fn unreleasable() -> Vec<Unreleasable> {
             message: Some(text("MESSAGE")),
         },
         Unreleasable::ClaimDeleted(text("orders-gqmgm")),
+        Unreleasable::Rotating,
         Unreleasable::NoPod(text("orders-0")),
     ])
 }

@@ -124,6 +124,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         volume_name,
         endpoint,
         credentials_secret_name,
+        password_generation: None,
         replacement,
         run,
         engine_version,

@@ -136,30 +136,75 @@ fn the_data_directory_is_its_owners_alone_at_every_start() {
 }
 
 #[test]
-fn new_credentials_are_set_once_before_the_server_serves() {
+fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
     let container = Container::new();
     assert!(container.start().status.success());
     let secret = container.path("password");
     let begun = container.calls();
-    for (password, times) in [("first-password", 1), ("first-password", 1), ("second-password", 2)] {
+    let variables = |uid: &'static str| {
+        [("POSTGRES_NEW_CREDENTIALS", Path::new(uid)), ("POSTGRES_PASSWORD_FILE", secret.as_path())]
+    };
+    // The password of a rotation is in the server already, and the file of a running pod may be older.
+    for (uid, password, times) in [
+        ("first-uid", "first-password", 1),
+        ("first-uid", "first-password", 1),
+        ("first-uid", "rotated-password", 1),
+        ("second-uid", "second-password", 2),
+    ] {
         fs::write(&secret, password).unwrap();
-        let variables =
-            [("POSTGRES_NEW_CREDENTIALS", Path::new("true")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
-        let output = container.start_with(&variables);
+        let output = container.start_with(&variables(uid));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let calls = container.calls();
         assert_eq!(calls[begun.len()..].matches("postgres --single").count(), times, "{calls}");
-        assert!(calls.contains(&format!("ALTER ROLE \"admin\" WITH LOGIN PASSWORD '{password}'")), "{calls}");
+        let is_set = calls.contains(&format!("ALTER ROLE \"admin\" WITH LOGIN PASSWORD '{password}'"));
+        assert_eq!(is_set, password != "rotated-password", "{calls}");
         assert!(calls.ends_with(SERVES), "{calls}");
     }
     assert!(!container.content()["17/credentials"].contains("password"));
     program(&container.path("bin"), "postgres", "exit 1");
-    fs::write(&secret, "third-password").unwrap();
+    let before = container.content();
+    assert!(!container.start_with(&variables("third-uid")).status.success(), "no server with others");
+    assert_eq!(container.content(), before);
+}
+
+#[test]
+fn a_pod_of_an_earlier_version_sets_the_mounted_password_once_whatever_a_rotation_has_set_since() {
+    let container = Container::new();
+    assert!(container.start().status.success());
+    let secret = container.path("password");
+    fs::write(&secret, "first-password").unwrap();
     let variables =
         [("POSTGRES_NEW_CREDENTIALS", Path::new("true")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
-    let before = container.content();
-    assert!(!container.start_with(&variables).status.success(), "the server is not started with others");
-    assert_eq!(container.content(), before);
+    let times = |container: &Container| container.calls().matches("ALTER ROLE").count();
+    assert!(container.start_with(&variables).status.success());
+    assert_eq!(times(&container), 1, "nothing was set before");
+    // That version wrote down the hash of the password.
+    container.put("17/credentials", "0123456789abcdef\n");
+    assert!(container.start_with(&variables).status.success());
+    assert_eq!(times(&container), 1, "the mounted password may be older than the one in force");
+}
+
+#[test]
+fn the_password_that_is_set_is_in_no_log_whatever_the_settings_say() {
+    let container = Container::new();
+    assert!(container.start().status.success());
+    let secret = container.path("password");
+    fs::write(&secret, "first-password").unwrap();
+    let variables =
+        [("POSTGRES_NEW_CREDENTIALS", Path::new("uid")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
+    assert!(container.start_with(&variables).status.success());
+    let calls = container.calls();
+    let sets = calls.lines().find(|it| it.contains("--single -D VOLUME/17/data -c")).unwrap();
+    for setting in [
+        "log_statement=none",
+        "log_min_duration_statement=-1",
+        "log_min_duration_sample=-1",
+        "log_transaction_sample_rate=0",
+        "log_duration=off",
+        "log_min_error_statement=panic",
+    ] {
+        assert!(sets.contains(&format!(" -c {setting} ")), "{setting}: {sets}");
+    }
 }
 
 #[test]

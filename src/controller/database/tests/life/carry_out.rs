@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::*;
 use crate::api::database::Occurrence;
+use crate::controller::database::cause::RestartCause;
 use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::history::{extended, is_announced};
 use crate::controller::database::messages::events::altered;
@@ -56,6 +57,8 @@ impl Life {
             self.announce(Occurrence::Moved, &moved.message())
         } else if let Action::ReplacePod(.., why) = action {
             self.announce(Occurrence::Restarted, &why.message())
+        } else if let Action::StopForNextPassword(..) = action {
+            self.announce(Occurrence::Restarted, &RestartCause::Password.message())
         } else {
             true
         }
@@ -94,8 +97,20 @@ impl Life {
             Action::AddFinalizer => self.database.metadata.finalizers = Some(vec![FINALIZER.to_owned()]),
             Action::CreateCredentials(profile) => {
                 let secret = build::credentials(&self.names, profile, &Password::fixed());
+                let generation = self.database.spec.access.password_generation;
+                let secret = build::of_generation(secret, generation);
                 self.credentials = Some(HeldSecret(with_uid(secret, &new_uid)));
             }
+            Action::PrepareNextPassword(secret, generation) => {
+                let next = Password::generate().unwrap();
+                self.change_secret(&build::with_next(&secret.0, &next, *generation));
+            }
+            Action::TellNextPassword(access, secret) => self.tell_password(access, &secret.0),
+            Action::PutNextPasswordInForce(profile, secret) => {
+                let patch = build::with_next_in_force(&self.names, profile, &secret.0).unwrap();
+                self.change_secret(&patch);
+            }
+            Action::StopForNextPassword(uid, ..) => self.scale(uid, 0),
             Action::ReportAltered(..) => {}
             Action::ApplyConfigMap(object) => {
                 applied(&mut self.config_map, object, &new_uid);

@@ -30,6 +30,7 @@ pub(super) fn mishaps() -> impl Strategy<Value = Event> {
         1 => Just(Event::DeleteStatefulSet),
         1 => Just(Event::DeleteWays),
         1 => Just(Event::Crash),
+        1 => Just(Event::Rotate),
     ]
 }
 

@@ -70,6 +70,10 @@ impl Life {
             Event::DeleteVolume => self.delete_volume(),
             Event::DeleteCredentials => self.delete_credentials(),
             Event::Crash if self.is_serving() => self.show(false, 1),
+            Event::Rotate => self.edit(|spec| {
+                let before = spec.access.password_generation.unwrap_or(1);
+                spec.access.password_generation = Some(before + 1);
+            }),
             Event::DeleteClaim | Event::Crash => {}
         }
     }

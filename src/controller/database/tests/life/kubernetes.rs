@@ -122,6 +122,7 @@ impl Life {
         let (uid, host) = (pod.metadata.uid.clone(), host_of(pod));
         let host = self.machines.iter_mut().find(|machine| machine.core_node_name() == host);
         host.unwrap().engine = uid;
+        self.begins_with_password();
         self.show(false, 0);
         true
     }
@@ -135,7 +136,8 @@ impl Life {
         container["restartCount"] = json!(starts);
         let is_ready = if is_ready { "True" } else { "False" };
         let conditions = json!([{"type": "Ready", "status": is_ready}]);
-        let status = json!({"phase": "Running", "conditions": conditions, "containerStatuses": [container]});
+        let status = json!({"phase": "Running", "podIP": "10.0.0.1", "conditions": conditions,
+            "containerStatuses": [container]});
         self.pod = Some(pod_with(pod, status));
     }
 

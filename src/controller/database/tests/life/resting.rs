@@ -42,6 +42,7 @@ impl Life {
         assert!(self.service_account.is_some());
         assert!(self.service.is_some() && self.config_map.is_some() && self.network_policy.is_some());
         assert!(self.disruption_budget.is_some());
+        self.check_rotated();
     }
 
     /// The ConfigMap and the StatefulSet are as they are rendered, and the pod is of that template.

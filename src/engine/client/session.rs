@@ -1,0 +1,136 @@
+//! One connection over the PostgreSQL wire protocol.
+
+use std::time::Duration;
+
+use futures::TryStreamExt as _;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+
+use super::access::{Access, ClientError, LARGEST};
+use crate::engine::checkpoint::{self, CheckpointStatus};
+use crate::engine::verify::{self, Row};
+
+/// How long it may take to connect and to be let in.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a statement that the engine answers at once may take.
+pub(super) const QUERY_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a row takes beside its texts, in bytes.
+const ROW: usize = 100;
+
+/// The classes of PostgreSQL's errors that say nothing of the data: no connection, no resources, and an
+/// operator's intervention (PostgreSQL documentation, "Appendix A. PostgreSQL Error Codes").
+const PASSING: [&str; 3] = ["08", "53", "57"];
+
+/// One connection, closed when it is dropped.
+pub(super) struct Session {
+    client: Client,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Session {
+    pub(super) async fn open(access: &Access) -> Result<Self, ClientError> {
+        let mut config = Config::new();
+        config
+            .hostaddr(access.address)
+            .port(access.port)
+            .user(&access.username)
+            .password(&access.password)
+            .dbname(&access.database)
+            .application_name("freehold");
+        let failed = |reason: String| ClientError::Connect { address: access.address, reason };
+        let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await;
+        let connected =
+            connected.map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
+        let (client, connection) = connected.map_err(|error| failed(plain(&error)))?;
+        // Its end, good or bad, is what the client's next call says.
+        let driver = tokio::spawn(async move { drop(connection.await) });
+        Ok(Self { client, driver })
+    }
+
+    /// Sends a statement, which an error calls `what`.
+    pub(super) async fn send(
+        &self,
+        what: &'static str,
+        statement: &str,
+        limit: Duration,
+    ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
+        let answer = timeout(limit, self.answer(what, statement)).await;
+        answer.map_err(|_| ClientError::Silent { what, limit })?
+    }
+
+    async fn answer(
+        &self,
+        what: &'static str,
+        statement: &str,
+    ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
+        let failed = |error: tokio_postgres::Error| match error.as_db_error() {
+            Some(refusal) if !is_passing(refusal.code()) => {
+                ClientError::Refused { what, reason: refusal.message().to_owned() }
+            }
+            Some(refusal) => ClientError::Unreadable { what, reason: refusal.message().to_owned() },
+            None => ClientError::Unreadable { what, reason: plain(&error) },
+        };
+        let mut stream = std::pin::pin!(self.client.simple_query_raw(statement).await.map_err(failed)?);
+        let (mut all, mut bytes) = (Vec::new(), 0_usize);
+        while let Some(message) = stream.try_next().await.map_err(failed)? {
+            if let SimpleQueryMessage::Row(row) = &message {
+                let sizes = (0..row.len()).filter_map(|column| row.get(column)).map(str::len);
+                bytes = sizes.fold(bytes.saturating_add(ROW), usize::saturating_add);
+            }
+            if bytes > LARGEST {
+                return Err(ClientError::TooLarge { what });
+            }
+            all.push(message);
+        }
+        Ok(all)
+    }
+
+    pub(super) async fn status(&self) -> Result<CheckpointStatus, ClientError> {
+        let what = checkpoint::STATUS;
+        let answer = self.send(what, what, QUERY_LIMIT).await?;
+        let row = answer.iter().find_map(|message| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            (row.len() == 3).then(|| [row.get(0), row.get(1), row.get(2)])
+        });
+        let unreadable = || ClientError::Unreadable { what, reason: format!("{row:?}") };
+        row.and_then(checkpoint::read).ok_or_else(unreadable)
+    }
+
+    /// The rows of the answer to a statement, read by `read`.
+    pub(super) async fn read<T>(
+        &self,
+        what: &'static str,
+        statement: &str,
+        limit: Duration,
+        read: impl FnOnce(&[Row]) -> Option<T>,
+    ) -> Result<T, ClientError> {
+        let answer = self.send(what, statement, limit).await?;
+        let rows = answer.iter().filter_map(|message| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            Some((0..row.len()).map(|column| row.get(column).map(str::to_owned)).collect())
+        });
+        let rows: Vec<Row> = rows.collect();
+        read(&rows).ok_or_else(|| ClientError::Unreadable { what, reason: verify::shown(&rows) })
+    }
+}
+
+/// Whether an error says nothing of the data, and is no word on the statement.
+fn is_passing(code: &SqlState) -> bool {
+    PASSING.iter().any(|class| code.code().starts_with(class))
+}
+
+/// An error of the library without its kind, which says nothing to people.
+fn plain(error: &tokio_postgres::Error) -> String {
+    use std::error::Error as _;
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
