@@ -129,7 +129,6 @@ pub async fn observe(
     let volume = if needs_record { volume_of(&node, &copies.volumes, reads, ctx).await? } else { None };
     let is_well = !has_ended && is_healthy(&status, &instances) && stays_ready(core_node.as_ref());
     let is_reported = is_well && conditions::is_true(&status.conditions, ConditionType::Ready);
-    // Before EC2 was listed no instance is seen, and nothing is decided.
     let is_as_reported = instances.swept_at.is_none() || (is_reported && ctx.has_just_begun());
     let looks = looks(is_deleted, has_ended, is_as_reported);
     let on_machine = on_machine(core_node.as_ref(), looks, volume.as_ref(), reads, ctx).await?;
@@ -168,8 +167,8 @@ pub async fn observe(
     }))
 }
 
-/// How the machine of a Node is looked at. What is deleted is about to end: what holds its machine up is read
-/// whatever the status says.
+/// How the machine of a Node is looked at. Before EC2 was listed no instance is seen, and nothing is decided.
+/// What is deleted is about to end: what holds its machine up is read whatever the status says.
 fn looks(is_deleted: bool, has_ended: bool, is_as_reported: bool) -> Looks {
     if is_deleted {
         Looks::Leaving
