@@ -112,7 +112,7 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
     validation = Rule::new("!has(self.spec.access) || !has(self.spec.access.passwordGeneration) || \
         (!has(self.spec.adopt) && self.spec.engine.type != 'custom')")
         .message("spec.access.passwordGeneration must be absent with spec.adopt and with spec.engine.type: \
-            custom: the Secret of an adopted database is its user's, and Freehold cannot tell a custom \
+            custom: the Secret of an adopted database is its user's, and Freehold cannot give a custom \
             engine another password"),
 )]
 #[serde(rename_all = "camelCase")]

@@ -115,7 +115,7 @@ pub const PASSWORD_GENERATION_ANNOTATION: &str = "freehold.dev/password-generati
 pub const NEXT_PASSWORD_GENERATION_ANNOTATION: &str = "freehold.dev/next-password-generation";
 
 /// Key of the Secret's data: the password that the engine is given next. Written by the Database's controller
-/// before the engine is told, and removed in the write that makes it the password.
+/// before the engine is given it, and removed in the write that makes it the password.
 pub const NEXT_PASSWORD: &str = "next-password";
 
 // ---- Annotations of a PersistentVolume ----

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
-use super::act_password::{prepare_next, put_next_in_force, starts_anyway, stop_for_next, tell_next};
+use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
 use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
 use super::build;
@@ -70,7 +70,7 @@ async fn one(
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
         Action::CreateCredentials(profile) => create_credentials(profile, names, acted, ctx).await?,
         Action::PrepareNextPassword(secret, generation) => prepare_next(secret, *generation, ctx).await?,
-        Action::TellNextPassword(access, secret) => tell_next(access, secret, ctx).await?,
+        Action::GiveNextPassword(access, secret) => give_next(access, secret, ctx).await?,
         Action::PutNextPasswordInForce(profile, secret) => {
             put_next_in_force(profile, secret, names, acted, ctx, events).await?;
         }

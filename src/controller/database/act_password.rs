@@ -7,6 +7,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::Value;
 
 use super::act_stateful_set::scale;
+use super::apply::written;
 use super::build;
 use super::cause::RestartCause;
 use super::messages::events as notes;
@@ -15,7 +16,6 @@ use super::password::Password;
 use super::plan::action::Action;
 use super::written::{announce, of_namespace, report};
 use crate::api::database::Occurrence;
-use crate::api::keys::DATABASE_FIELD_MANAGER;
 use crate::api::names::Names;
 use crate::api::{Database, EventReason};
 use crate::cluster::events::Events;
@@ -37,7 +37,7 @@ pub(super) async fn prepare_next(
 }
 
 /// Gives the engine the next password, and tries it.
-pub(super) async fn tell_next(access: &Access, secret: &HeldSecret, ctx: &Context) -> Result<(), ActError> {
+pub(super) async fn give_next(access: &Access, secret: &HeldSecret, ctx: &Context) -> Result<(), ActError> {
     let next = build::next_password(&secret.0).unwrap_or_default();
     ctx.term.check()?;
     ctx.engines.change_password(access, &next).await?;
@@ -85,10 +85,6 @@ pub(super) async fn stop_for_next(
     announce(Occurrence::Restarted, &RestartCause::Password.message(), acted, ctx, events).await?;
     scale(uid, 0, names, acted, ctx, events).await?;
     Ok(())
-}
-
-fn written() -> PatchParams {
-    PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 /// Changes the Secret, if it is still as it was read.

@@ -170,7 +170,8 @@ where
     api.patch(name, &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await
 }
 
-fn written() -> PatchParams {
+/// How a field is changed.
+pub(super) fn written() -> PatchParams {
     PatchParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }
 

@@ -12,8 +12,8 @@ pub enum RotationWait {
     Preparing,
     /// The engine is being stopped, to begin with the next one.
     Stopping,
-    /// The engine is being told the next one.
-    Telling,
+    /// The engine is being given the next one.
+    Giving,
     /// The database moves to another machine first, what was changed outside Freehold is restored, or its pod
     /// has no address yet.
     Postponed,
@@ -36,7 +36,7 @@ impl RotationWait {
     pub fn reason(&self) -> Reason {
         match self {
             Self::Refused(_) => Reason::RotationRefused,
-            Self::Preparing | Self::Stopping | Self::Telling | Self::Postponed => Reason::Rotating,
+            Self::Preparing | Self::Stopping | Self::Giving | Self::Postponed => Reason::Rotating,
         }
     }
 

@@ -309,7 +309,7 @@ fn word(action: &Action) -> String {
         Action::AddFinalizer => "add finalizer".to_owned(),
         Action::CreateCredentials(_) => "create credentials".to_owned(),
         Action::PrepareNextPassword(_, generation) => format!("prepare password {generation}"),
-        Action::TellNextPassword(access, _) => format!("tell {access:?} the next password"),
+        Action::GiveNextPassword(access, _) => format!("give {access:?} the next password"),
         Action::PutNextPasswordInForce(..) => "put the next password in force".to_owned(),
         Action::StopForNextPassword(uid, ..) => format!("stop {uid} for the next password"),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Context;
 use super::result::{Again, PassError};
-use super::triggers::{Key, Triggers};
+use super::triggers::Triggers;
 use crate::cluster::events::Events;
 use crate::error_chain::Chain;
 
@@ -134,7 +134,7 @@ where
                     if turn.is_err() || stop.is_cancelled() {
                         return Ok::<_, Infallible>(Action::await_change());
                     }
-                    let key = Key::of(object.as_ref());
+                    let key = ObjectRef::from_obj(object.as_ref());
                     if let Err(left) = wakes.begin(&key, object.meta().uid.as_deref(), Instant::now()) {
                         return Ok(Action::requeue(left));
                     }
@@ -148,7 +148,7 @@ where
         )
         .inspect(move |came_to| {
             if let Err(controller::Error::ObjectNotFound(object)) = came_to {
-                known.forget(&Key::from(object.as_ref()));
+                known.forget(&object.clone().into_kind_unchecked(()));
             }
         })
 }

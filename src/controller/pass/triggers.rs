@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::controller::Controller;
-use kube::runtime::reflector::{Lookup, ObjectRef, Store};
+use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ where
     /// Kube's.
     pub(super) controller: Controller<K>,
     /// What woke each object.
-    pub(super) wakes: Arc<Wakes>,
+    pub(super) wakes: Arc<Wakes<K>>,
 }
 
 impl<K> Triggers<K>
@@ -35,11 +35,11 @@ where
         changes: impl Stream<Item = Result<K, watcher::Error>> + Send + 'static,
         store: Store<K>,
     ) -> Self {
-        let wakes = Arc::<Wakes>::default();
+        let wakes = Arc::<Wakes<K>>::default();
         let noted = Arc::clone(&wakes);
         let changes = changes.inspect(move |change| {
             if let Ok(object) = change {
-                noted.note(&Key::of(object));
+                noted.note(&ObjectRef::from_obj(object));
             }
         });
         Self { controller: Controller::for_stream(changes, store), wakes }
@@ -49,7 +49,7 @@ where
     #[must_use]
     pub fn woken_by(self, stream: impl Stream<Item = ObjectRef<K>> + Send + 'static) -> Self {
         let noted = Arc::clone(&self.wakes);
-        let stream = stream.inspect(move |object| noted.note(&Key::from(object)));
+        let stream = stream.inspect(move |object| noted.note(object));
         Self { controller: self.controller.reconcile_on(stream), ..self }
     }
 
@@ -59,27 +59,16 @@ where
     }
 }
 
-/// Namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Key(Option<String>, String);
-
-impl Key {
-    /// Those of this object.
-    pub(super) fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
-        Self::from(&ObjectRef::from_obj(object))
-    }
-}
-
-impl<K: Lookup> From<&ObjectRef<K>> for Key {
-    fn from(object: &ObjectRef<K>) -> Self {
-        Self(object.namespace.clone(), object.name.clone())
-    }
-}
-
 /// What woke each object, and what its last pass has seen of that.
-#[derive(Default)]
-pub(super) struct Wakes {
-    of: Mutex<HashMap<Key, Woken>>,
+pub(super) struct Wakes<K: Resource<DynamicType = ()>> {
+    /// By namespace and name: no two references differ by anything else.
+    of: Mutex<HashMap<ObjectRef<K>, Woken>>,
+}
+
+impl<K: Resource<DynamicType = ()>> Default for Wakes<K> {
+    fn default() -> Self {
+        Self { of: Mutex::default() }
+    }
 }
 
 #[derive(Default)]
@@ -94,15 +83,20 @@ struct Woken {
     due: Option<Instant>,
 }
 
-impl Wakes {
+impl<K: Resource<DynamicType = ()>> Wakes<K> {
     /// The object is woken.
-    pub(super) fn note(&self, object: &Key) {
+    pub(super) fn note(&self, object: &ObjectRef<K>) {
         self.of.lock().entry(object.clone()).or_default().times += 1;
     }
 
     /// A pass of the object begins, and sees all that has woken it before; or for how long none is needed:
     /// the last one has seen it all, and its time has not come.
-    pub(super) fn begin(&self, object: &Key, uid: Option<&str>, now: Instant) -> Result<(), Duration> {
+    pub(super) fn begin(
+        &self,
+        object: &ObjectRef<K>,
+        uid: Option<&str>,
+        now: Instant,
+    ) -> Result<(), Duration> {
         let mut of = self.of.lock();
         let woken = of.entry(object.clone()).or_default();
         let left = woken.due.take().map(|due| due.saturating_duration_since(now));
@@ -117,20 +111,21 @@ impl Wakes {
     }
 
     /// The pass has ended, and the next one is due then without a wake.
-    pub(super) fn ended(&self, object: &Key, due: Instant) {
+    pub(super) fn ended(&self, object: &ObjectRef<K>, due: Instant) {
         if let Some(woken) = self.of.lock().get_mut(object) {
             woken.due = Some(due);
         }
     }
 
     /// The object is gone.
-    pub(super) fn forget(&self, object: &Key) {
+    pub(super) fn forget(&self, object: &ObjectRef<K>) {
         self.of.lock().remove(object);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
     use pretty_assertions::assert_eq;
 
     use super::*;
@@ -139,7 +134,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_pass_sees_what_came_before_it_and_another_follows_a_wake_or_its_time() {
-        let (wakes, object) = (Wakes::default(), Key(None, "a".to_owned()));
+        let (wakes, object) = (Wakes::<ConfigMap>::default(), ObjectRef::new("a"));
         let begin = || wakes.begin(&object, Some("one"), Instant::now());
         assert_eq!(begin(), Ok(()), "the first one");
         wakes.ended(&object, Instant::now() + AGAIN);
@@ -160,7 +155,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_object_that_was_made_again_while_the_old_one_waited_has_a_pass_of_its_own() {
-        let (wakes, object) = (Wakes::default(), Key(None, "a".to_owned()));
+        let (wakes, object) = (Wakes::<ConfigMap>::default(), ObjectRef::new("a"));
         wakes.note(&object);
         assert_eq!(
             wakes.begin(&object, Some("old"), Instant::now()),
@@ -175,7 +170,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_an_object_that_is_gone() {
-        let (wakes, object) = (Wakes::default(), Key(None, "a".to_owned()));
+        let (wakes, object) = (Wakes::<ConfigMap>::default(), ObjectRef::new("a"));
         wakes.note(&object);
         wakes.forget(&object);
         assert!(wakes.of.lock().is_empty());

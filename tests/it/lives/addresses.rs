@@ -14,6 +14,9 @@ use super::named::sleep;
 /// How soon a database serves again whose successor joins at once.
 const SOON: Duration = Duration::from_secs(600);
 
+/// The finalizer by which a VolumeAttachment stays.
+const HOLD: &str = "test.example/hold";
+
 /// A machine is terminated. For so many seconds its VolumeAttachment is not gone, and its Kubernetes node
 /// stays.
 pub async fn reused(held: u64) {
@@ -53,5 +56,3 @@ impl House {
         }
     }
 }
-
-const HOLD: &str = "test.example/hold";

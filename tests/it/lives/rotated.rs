@@ -16,7 +16,7 @@ use super::lies::Lies;
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(4 * 3600);
 
-/// PostgreSQL is told two passwords one after the other, and an operator is struck at one of its writes or
+/// PostgreSQL is given two passwords one after the other, and an operator is struck at one of its writes or
 /// calls. How many of these there were before the first, and after the second.
 pub async fn while_it_serves(strike: Option<Strike>) -> (usize, usize) {
     let house = house(strike, &json!({"engine": {"type": "postgresql", "version": "17.6"}})).await;

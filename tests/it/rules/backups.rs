@@ -5,7 +5,8 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, RECORD, create, database, judge, update, volume, with};
+use super::answers::{create, judge, judge_created, update};
+use super::{NAMESPACE, RECORD, database, volume, with};
 use crate::kit::test_env::{control_plane, run};
 
 fn backup() -> Value {
@@ -55,10 +56,7 @@ fn a_backup_and_a_restore_that_contradict_themselves_are_refused_with_the_field(
     run(async {
         let client = control_plane().await.client();
         let mut failures = Vec::new();
-        for (changes, says) in of_backup {
-            let answer = create::<Backup>(&client, with(backup(), &changes)).await;
-            judge(&changes, answer.as_ref(), says, &mut failures);
-        }
+        judge_created::<Backup>(&client, &backup(), of_backup, &mut failures).await;
         for (changes, says) in of_database {
             let object = with(database(), &json!({"spec": changes}));
             let answer = create::<Database>(&client, object).await;

@@ -3,7 +3,7 @@
 use freehold::api::NodeClass;
 use serde_json::{Value, json};
 
-use super::{create, judge, with};
+use super::answers::judge_created;
 use crate::kit::test_env::{control_plane, run};
 
 fn node_class() -> Value {
@@ -92,10 +92,7 @@ fn a_node_class_with_what_aws_does_not_know_is_refused_with_the_field() {
     run(async {
         let client = control_plane().await.client();
         let mut failures = Vec::new();
-        for (changes, says) in cases {
-            let answer = create::<NodeClass>(&client, with(node_class(), &changes)).await;
-            judge(&changes, answer.as_ref(), says, &mut failures);
-        }
+        judge_created::<NodeClass>(&client, &node_class(), cases, &mut failures).await;
         assert!(failures.is_empty(), "{}", failures.join("\n"));
     });
 }

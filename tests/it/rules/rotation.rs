@@ -5,7 +5,8 @@ use kube::Api;
 use kube::api::PostParams;
 use serde_json::{Value, json};
 
-use super::{NAMESPACE, adopting, create, custom, database, judge, update, with};
+use super::answers::{judge, judge_created, update};
+use super::{NAMESPACE, adopting, custom, database, with};
 use crate::kit::test_env::{control_plane, run};
 
 #[test]
@@ -22,10 +23,7 @@ fn a_password_generation_is_only_raised_and_only_where_freehold_can_rotate_the_p
     run(async {
         let client = control_plane().await.client();
         let mut failures = Vec::new();
-        for (changes, says) in cases {
-            let answer = create::<Database>(&client, with(database(), &changes)).await;
-            judge(&changes, answer.as_ref(), says, &mut failures);
-        }
+        judge_created::<Database>(&client, &database(), cases, &mut failures).await;
         let rotated = with(with(database(), &asking(2)), &json!({"metadata": {"name": "rules-rotated"}}));
         let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
         let object = serde_json::from_value(rotated.clone()).unwrap();

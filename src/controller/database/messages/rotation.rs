@@ -24,7 +24,7 @@ impl RotationWait {
                 "the engine is being restarted with the next password, which it reads at its start only"
                     .to_owned()
             }
-            Self::Telling => "the engine is being given the next password, and goes on serving".to_owned(),
+            Self::Giving => "the engine is being given the next password, and goes on serving".to_owned(),
             Self::Postponed => {
                 "the password is rotated once the pod has an address, no machine is being replaced, and \
                  nothing that was changed outside Freehold is to be restored"

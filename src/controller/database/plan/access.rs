@@ -111,8 +111,8 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyService(Box::new(service)));
     }
-    let is_told = rotation::tells_engine(observed, profile);
-    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_told);
+    let is_given = rotation::gives_password(observed, profile);
+    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_given);
     // What another client adds to a rule may widen it: the policy is as it is wanted, and nothing else.
     if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec) {
         actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));

@@ -76,7 +76,7 @@ pub enum Action {
     /// Make the next password, and put it beside the one in force: of this generation.
     PrepareNextPassword(Box<HeldSecret>, i64),
     /// Give the engine, which is reached like this, the next password, and try it.
-    TellNextPassword(Access, Box<HeldSecret>),
+    GiveNextPassword(Access, Box<HeldSecret>),
     /// Make the next password the one in force: the engine has it, or begins with it.
     PutNextPasswordInForce(Box<Profile>, Box<HeldSecret>),
     /// Announce the restart and stop the engine, so that it begins with the next password: UID, and what is

@@ -42,7 +42,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             }
             Action::CreateCredentials(_)
             | Action::PrepareNextPassword(..)
-            | Action::TellNextPassword(..)
+            | Action::GiveNextPassword(..)
             | Action::PutNextPasswordInForce(..)
             | Action::StopForNextPassword(..)
             | Action::TakeRecord(_)

@@ -173,7 +173,7 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
     if !is_placed {
         return Some(Unreleasable::NoPod(observed.names.pod()));
     }
-    rotation::is_half_told(observed).then_some(Unreleasable::Rotating)
+    rotation::may_have_next(observed).then_some(Unreleasable::Rotating)
 }
 
 /// The claim, if it is being deleted: it goes with its pod, and the next pod would find none, or an empty

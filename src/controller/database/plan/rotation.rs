@@ -1,7 +1,7 @@
 //! The part of the plan that rotates the administrator's password. Pure.
 //!
 //! The next password stands in the Secret, beside the one in force, before anything is done with it, and
-//! becomes the one in force once the engine has it. An engine that takes it by a statement is told, and
+//! becomes the one in force once the engine has it. An engine that takes it by a statement is given it, and
 //! tried, while it serves. One that reads it at its start is stopped first: while none runs, no password is
 //! refused.
 
@@ -54,14 +54,14 @@ fn refusal(observed: &Observed) -> Option<RotationRefusal> {
     (secret.0.immutable == Some(true)).then(|| RotationRefusal::Immutable(secret.0.name_any()))
 }
 
-/// Whether the engine may have a password that is not the one in force, and the operator goes on telling it.
-pub(super) fn is_half_told(observed: &Observed) -> bool {
-    let is_told = observed.profile.as_ref().is_ok_and(|profile| tells_engine(observed, profile));
-    is_told && usable(observed).is_some_and(|secret| build::next_password(&secret.0).is_some())
+/// Whether the engine may have a password that is not the one in force, and the operator goes on with it.
+pub(super) fn may_have_next(observed: &Observed) -> bool {
+    let is_given = observed.profile.as_ref().is_ok_and(|profile| gives_password(observed, profile));
+    is_given && usable(observed).is_some_and(|secret| build::next_password(&secret.0).is_some())
 }
 
-/// Whether the operator is to tell the engine another password.
-pub(super) fn tells_engine(observed: &Observed, profile: &Profile) -> bool {
+/// Whether the operator is to give the engine another password while it serves.
+pub(super) fn gives_password(observed: &Observed, profile: &Profile) -> bool {
     profile.rotation == Rotation::Statement && due(observed).is_some() && refusal(observed).is_none()
 }
 
@@ -130,10 +130,10 @@ pub(super) fn plan(
     match profile.rotation {
         Rotation::Statement => {
             let Some(access) = access(profile, &secret.0, pod) else { return Some(RotationWait::Postponed) };
-            actions.push(Action::TellNextPassword(access, Box::new(secret.clone())));
+            actions.push(Action::GiveNextPassword(access, Box::new(secret.clone())));
             let (profile, secret) = (Box::new(profile.clone()), Box::new(secret.clone()));
             actions.push(Action::PutNextPasswordInForce(profile, secret));
-            Some(RotationWait::Telling)
+            Some(RotationWait::Giving)
         }
         Rotation::AtStart => {
             if safety::may_replace_pod(live).is_ok() {

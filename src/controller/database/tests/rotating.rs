@@ -66,9 +66,9 @@ fn the_next_password_is_in_the_secret_before_the_engine_has_it() {
 }
 
 #[test]
-fn an_engine_that_serves_is_told_and_tried_before_the_secret_says_so() {
-    let told = "[tell admin@10.0.0.7:5432 the next password, put the next password in force] Rotating";
-    assert_eq!(done(&prepared(&postgresql())), told);
+fn an_engine_that_serves_is_given_it_and_tried_before_the_secret_says_so() {
+    let given = "[give admin@10.0.0.7:5432 the next password, put the next password in force] Rotating";
+    assert_eq!(done(&prepared(&postgresql())), given);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_database_that_is_resumed_begins_with_the_password_that_the_spec_asks_for() 
 fn what_the_former_database_had_begun_goes_on_though_the_spec_asks_for_nothing() {
     let mut world = prepared(&postgresql());
     world.database.spec.access.password_generation = None;
-    assert!(done(&world).starts_with("[tell admin@10.0.0.7:5432 the next password, "));
+    assert!(done(&world).starts_with("[give admin@10.0.0.7:5432 the next password, "));
 }
 
 #[test]
@@ -188,11 +188,11 @@ fn a_refusal_hides_no_replacement_of_the_machine() {
 }
 
 #[test]
-fn the_engine_is_told_in_a_database_that_users_do_not_drop() {
-    let told = plan(&prepared(&postgresql()), now()).actions.into_iter().find_map(|action| {
-        if let Action::TellNextPassword(access, _) = action { Some(access.database) } else { None }
+fn the_engine_is_given_it_in_a_database_that_users_do_not_drop() {
+    let given = plan(&prepared(&postgresql()), now()).actions.into_iter().find_map(|action| {
+        if let Action::GiveNextPassword(access, _) = action { Some(access.database) } else { None }
     });
-    assert_eq!(told.as_deref(), Some("postgres"));
+    assert_eq!(given.as_deref(), Some("postgres"));
 }
 
 #[test]
@@ -217,13 +217,13 @@ fn a_database_whose_engine_may_have_the_next_password_is_not_released_before_the
         deleting(&mut world.database, 1);
         done(&world)
     };
-    let told = "[tell admin@10.0.0.7:5432 the next password, put the next password in force] Deleting";
-    assert_eq!(released(prepared(&postgresql())), told);
+    let given = "[give admin@10.0.0.7:5432 the next password, put the next password in force] Deleting";
+    assert_eq!(released(prepared(&postgresql())), given);
     assert!(released(prepared(&questdb())).starts_with("[record release"), "it has the one in force");
     assert!(released(asking(&postgresql(), 1)).starts_with("[record release"));
     let mut refused = prepared(&postgresql());
     secret(&mut refused).immutable = Some(true);
-    assert!(released(refused).starts_with("[record release"), "it would never be told");
+    assert!(released(refused).starts_with("[record release"), "it would never be given one");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_password_that_cannot_be_rotated_is_refused_and_the_database_goes_on() {
 }
 
 #[test]
-fn the_operator_is_let_in_while_it_has_an_engine_to_tell() {
+fn the_operator_is_let_in_while_it_has_an_engine_to_give_it_to() {
     let lets_in = |world: &Observed| {
         let mut world = world.clone();
         world.network.operator_from = r#"[{"podSelector": {"matchLabels": {"a": "b"}}}]"#.parse().unwrap();

@@ -8,6 +8,13 @@ use crate::api::volume::AdoptedVolume;
 use crate::cloud::Attachment;
 use crate::controller::volume::adopted::{disown, own, record as recorded, release_claim};
 
+/// The PersistentVolume that was found becomes the record of the Volume.
+pub(super) const TAKES_RECORD: &str = "Created: [change PersistentVolume pvc-5a1c {metadata.annotations.freehold.dev/database: team-a/orders, \
+    metadata.annotations.freehold.dev/former-reclaim-policy: Delete, metadata.labels.freehold.dev/database: \
+    orders, metadata.labels.freehold.dev/database-uid: database-uid, \
+    metadata.labels.freehold.dev/volume-uid: volume-uid, spec.persistentVolumeReclaimPolicy: Retain}] \
+    AwaitingBinding, again in 5 s";
+
 /// EBS volume vol-9 as the person who adopts it has left it: attached, with the one tag.
 pub(super) fn found() -> EbsVolume {
     let tags = [("freehold.dev/adopt", "cluster/team-a/orders"), ("Name", "legacy-orders")];

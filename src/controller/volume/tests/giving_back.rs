@@ -1,7 +1,9 @@
 //! The end of a Volume that adopted an EBS volume in place: everything is as it was found once it is given
 //! back, and otherwise the deletion policy says what becomes of it.
 
-use super::adopted::{announced, asked, found, found_claim, found_record, kept, shows, tagged, tags};
+use super::adopted::{
+    TAKES_RECORD, announced, asked, found, found_claim, found_record, kept, shows, tagged, tags,
+};
 use super::*;
 use crate::api::keys::VOLUME_UID_TAG;
 use crate::controller::volume::adopted::Change;
@@ -237,17 +239,7 @@ fn one_that_is_kept_is_deleted_as_the_policy_says_and_under_its_own_names() {
             now(),
             "Created: [delete vol-9] AwaitingVolumeDeletion, pending",
         ),
-        (
-            "its PersistentVolume is not the record yet",
-            unmarked,
-            now(),
-            "Created: [change PersistentVolume pvc-5a1c {metadata.annotations.freehold.dev/database: \
-                team-a/orders, metadata.annotations.freehold.dev/former-reclaim-policy: Delete, \
-                metadata.labels.freehold.dev/database: orders, \
-                metadata.labels.freehold.dev/database-uid: database-uid, \
-                metadata.labels.freehold.dev/volume-uid: volume-uid, \
-                spec.persistentVolumeReclaimPolicy: Retain}] AwaitingBinding, again in 5 s",
-        ),
+        ("its PersistentVolume is not the record yet", unmarked, now(), TAKES_RECORD),
         (
             "the status was lost",
             leaves(DeletionPolicy::Delete, |it| it.volume.status = None),

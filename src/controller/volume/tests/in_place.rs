@@ -1,7 +1,7 @@
 //! The PersistentVolume and the claim of an EBS volume that was adopted in place: in which order they become
 //! this Volume's, and that nothing else of them changes.
 
-use super::adopted::{bound, found_claim, found_record, kept, listed};
+use super::adopted::{TAKES_RECORD, bound, found_claim, found_record, kept, listed};
 use super::*;
 use crate::controller::volume::adopted::{give_back, own, record as recorded, release_claim};
 
@@ -16,17 +16,7 @@ fn the_persistent_volume_is_kept_first_and_the_claim_owned_last_and_nothing_is_m
         spec.persistent_volume_reclaim_policy = Some("Delete".to_owned());
     });
     hold(vec![
-        (
-            "the PersistentVolume first",
-            listed(|_| {}),
-            now(),
-            "Created: [change PersistentVolume pvc-5a1c {metadata.annotations.freehold.dev/database: \
-                team-a/orders, metadata.annotations.freehold.dev/former-reclaim-policy: Delete, \
-                metadata.labels.freehold.dev/database: orders, \
-                metadata.labels.freehold.dev/database-uid: database-uid, \
-                metadata.labels.freehold.dev/volume-uid: volume-uid, \
-                spec.persistentVolumeReclaimPolicy: Retain}] AwaitingBinding, again in 5 s",
-        ),
+        ("the PersistentVolume first", listed(|_| {}), now(), TAKES_RECORD),
         (
             "its reclaim policy was changed",
             altered,

@@ -135,15 +135,18 @@ fn the_data_directory_is_its_owners_alone_at_every_start() {
     }
 }
 
+/// What the container has when the credentials of its data are to be those of this file.
+fn new_credentials<'a>(uid: &'a str, secret: &'a Path) -> [(&'static str, &'a Path); 2] {
+    [("POSTGRES_NEW_CREDENTIALS", Path::new(uid)), ("POSTGRES_PASSWORD_FILE", secret)]
+}
+
 #[test]
 fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
     let container = Container::new();
     assert!(container.start().status.success());
     let secret = container.path("password");
     let begun = container.calls();
-    let variables = |uid: &'static str| {
-        [("POSTGRES_NEW_CREDENTIALS", Path::new(uid)), ("POSTGRES_PASSWORD_FILE", secret.as_path())]
-    };
+    let variables = |uid: &'static str| new_credentials(uid, &secret);
     // The password of a rotation is in the server already, and the file of a running pod may be older.
     for (uid, password, times) in [
         ("first-uid", "first-password", 1),
@@ -173,8 +176,7 @@ fn a_pod_of_an_earlier_version_sets_the_mounted_password_once_whatever_a_rotatio
     assert!(container.start().status.success());
     let secret = container.path("password");
     fs::write(&secret, "first-password").unwrap();
-    let variables =
-        [("POSTGRES_NEW_CREDENTIALS", Path::new("true")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
+    let variables = new_credentials("true", &secret);
     let times = |container: &Container| container.calls().matches("ALTER ROLE").count();
     assert!(container.start_with(&variables).status.success());
     assert_eq!(times(&container), 1, "nothing was set before");
@@ -190,8 +192,7 @@ fn the_password_that_is_set_is_in_no_log_whatever_the_settings_say() {
     assert!(container.start().status.success());
     let secret = container.path("password");
     fs::write(&secret, "first-password").unwrap();
-    let variables =
-        [("POSTGRES_NEW_CREDENTIALS", Path::new("uid")), ("POSTGRES_PASSWORD_FILE", secret.as_path())];
+    let variables = new_credentials("uid", &secret);
     assert!(container.start_with(&variables).status.success());
     let calls = container.calls();
     let sets = calls.lines().find(|it| it.contains("--single -D VOLUME/17/data -c")).unwrap();

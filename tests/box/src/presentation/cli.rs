@@ -83,7 +83,6 @@ struct Up {
     nodes: Wanted,
 }
 
-/// A name becomes part of paths and of a socket's folder.
 impl Cli {
     /// Does what the command line asks.
     pub async fn run(self) -> Result<(), Box<dyn StdError + Send + Sync>> {

@@ -59,7 +59,7 @@ impl Pace {
     }
 }
 
-/// A name as a command line has it.
+/// A name as a command line has it: it becomes part of paths and of a socket's folder.
 pub fn parse_name(text: &str) -> Result<String, String> {
     let is_usable =
         |character: char| character.is_ascii_lowercase() || character.is_ascii_digit() || character == '-';

@@ -105,7 +105,7 @@ impl Life {
                 let next = Password::generate().unwrap();
                 self.change_secret(&build::with_next(&secret.0, &next, *generation));
             }
-            Action::TellNextPassword(access, secret) => self.tell_password(access, &secret.0),
+            Action::GiveNextPassword(access, secret) => self.give_password(access, &secret.0),
             Action::PutNextPasswordInForce(profile, secret) => {
                 let patch = build::with_next_in_force(&self.names, profile, &secret.0).unwrap();
                 self.change_secret(&patch);

@@ -35,9 +35,9 @@ impl Life {
         }
     }
 
-    /// The operator tells the engine the next password over a connection with the one in force.
-    pub(super) fn tell_password(&mut self, access: &Access, secret: &Secret) {
-        assert!(self.is_serving(), "an engine that does not serve is told nothing");
+    /// The operator gives the engine the next password over a connection with the one in force.
+    pub(super) fn give_password(&mut self, access: &Access, secret: &Secret) {
+        assert!(self.is_serving(), "an engine that does not serve is given nothing");
         let next = build::next_password(secret);
         let is_let_in = self.engine_password.as_ref() == Some(&access.password);
         assert!(is_let_in || self.engine_password == next, "the engine refuses both passwords");

@@ -10,7 +10,7 @@ pub(super) fn waits() -> impl Iterator<Item = DatabaseWait> {
         RotationRefusal::Immutable(t("orders-admin")),
     ]);
     let steps =
-        [RotationWait::Preparing, RotationWait::Stopping, RotationWait::Telling, RotationWait::Postponed];
+        [RotationWait::Preparing, RotationWait::Stopping, RotationWait::Giving, RotationWait::Postponed];
     let all = refusals.into_iter().map(RotationWait::Refused).chain(steps);
     complete(all).into_iter().map(DatabaseWait::Rotation)
 }

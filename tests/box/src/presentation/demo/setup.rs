@@ -77,6 +77,18 @@ pub async fn box_up(
     Ok(record)
 }
 
+/// An error if a volume was detached while a machine had it mounted.
+pub fn no_violation(cache: &Cache, record: &Record) -> Result<(), Failure> {
+    match daemon::violations(cache, &record.name).as_slice() {
+        [] => Ok(()),
+        violations => Err(format!(
+            "a volume was detached while a machine had it mounted, which loses data in EC2: {}",
+            violations.join("; ")
+        )
+        .into()),
+    }
+}
+
 /// Locks the demo's box while a demo runs: a box without a lock was kept, or its demo was killed. The lock
 /// file holds the process id of the demo, for the error message of the next one.
 fn lock_demo(cache: &Cache, name: &str) -> Result<File, Failure> {

@@ -20,10 +20,11 @@ use super::pod_access::{self, PodAccess};
 use super::report::{Report, Rows, Step};
 use super::reporter::{StepReporter, wait_with_progress};
 use super::rows::{counted, served, stop};
+use super::setup::no_violation;
 use super::world::World;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
-use crate::presentation::daemon::{self, Record};
+use crate::presentation::daemon::Record;
 use crate::writer::{Dialect, PACE, Source, Target, Writer};
 
 /// How long a step may take at most.
@@ -89,7 +90,7 @@ impl Steps<'_> {
     /// What the other callers did, and that no volume was taken from under a machine.
     pub async fn finish(&mut self) -> Result<(), Failure> {
         self.report.driver = self.observer.calls_of_others().await?;
-        self.no_violation()
+        no_violation(self.cache, self.record)
     }
 
     /// This call will be made once more.
@@ -330,18 +331,6 @@ impl Steps<'_> {
         PodAccess {
             kubectl: self.record.programs.join("kubectl"),
             kubeconfig: self.record.kubeconfig.clone(),
-        }
-    }
-
-    fn no_violation(&self) -> Result<(), Failure> {
-        match daemon::violations(self.cache, &self.record.name).as_slice() {
-            [] => Ok(()),
-            violations => Err(format!(
-                "a volume was detached while a machine had it mounted, which loses data in EC2: \
-                    {}",
-                violations.join("; ")
-            )
-            .into()),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::results::Run;
 use super::variant::Variant;
 use crate::account::node_kind::NodeKind;
 use crate::base::cache::Cache;
-use crate::presentation::daemon::{self, Record};
+use crate::presentation::daemon::Record;
 use crate::presentation::demo::cluster_objects;
 use crate::presentation::demo::common::Failure;
 use crate::presentation::demo::example::{self, DATABASE};
@@ -26,6 +26,7 @@ use crate::presentation::demo::observer::{NAMESPACE, Observer};
 use crate::presentation::demo::operator_process::OperatorProcess;
 use crate::presentation::demo::reporter::wait_with_progress;
 use crate::presentation::demo::rows::served;
+use crate::presentation::demo::setup::no_violation;
 use crate::writer::{Dialect, Gap, PACE, Source, Target, Writer};
 
 /// Time passes as it does.
@@ -144,15 +145,7 @@ impl<'a> Experiment<'a> {
     pub async fn tear_down(mut self) -> Result<(), Failure> {
         self.stop_operator().await?;
         drop(self.writer);
-        match daemon::violations(self.cache, &self.record.name).as_slice() {
-            [] => Ok(()),
-            violations => Err(format!(
-                "a volume was detached while a machine had it mounted, which loses data in EC2: \
-                    {}",
-                violations.join("; ")
-            )
-            .into()),
-        }
+        no_violation(self.cache, self.record)
     }
 
     async fn planned_replacement(&mut self) -> Result<Run, Failure> {
