@@ -116,6 +116,11 @@ pub struct BackupVerification {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<i64>,
 
+    /// How many indexes of a PostgreSQL were compared with their tables. Not there where its image has no
+    /// extension amcheck, or the administrator is no superuser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub indexes: Option<i64>,
+
     /// What is wrong, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,

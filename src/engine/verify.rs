@@ -1,7 +1,8 @@
 //! The check of restored data, as data: the statements for each engine, and what it answers. Pure.
 //!
 //! PostgreSQL reads every row of every table, and what is stored outside of rows: a page that fails its
-//! checksum is an error of that statement. QuestDB counts rows by its list of transactions alone, so every
+//! checksum is an error of that statement. Its extension amcheck compares indexes with their tables, which
+//! also finds an index whose order is that of another C library. QuestDB counts rows by its list of transactions alone, so every
 //! column is aggregated, but for those of types that are not known here.
 
 /// What a check found.
@@ -11,6 +12,8 @@ pub struct Verified {
     pub tables: u64,
     /// How many rows these have.
     pub rows: u64,
+    /// How many indexes were compared with their tables; none where the engine cannot do that.
+    pub indexes: Option<u64>,
     /// What is wrong.
     pub findings: Vec<Finding>,
 }
@@ -20,6 +23,12 @@ impl Verified {
     pub fn add(&mut self, rows: u64) {
         self.tables = self.tables.saturating_add(1);
         self.rows = self.rows.saturating_add(rows);
+    }
+
+    /// So many more indexes were compared with their tables.
+    pub fn add_indexes(&mut self, indexes: usize) {
+        let indexes = u64::try_from(indexes).unwrap_or(u64::MAX);
+        self.indexes = Some(self.indexes.unwrap_or_default().saturating_add(indexes));
     }
 }
 
@@ -32,6 +41,20 @@ pub enum Finding {
         /// The table, with its schema and database where the engine has those.
         table: String,
         /// The engine's message.
+        why: String,
+    },
+    /// The structure of a table is not what it must be, though its rows can be read.
+    Corrupt {
+        /// The table, with its schema and database.
+        table: String,
+        /// amcheck's message.
+        why: String,
+    },
+    /// An index is not what its table says.
+    Index {
+        /// The index, with its schema and database.
+        index: String,
+        /// amcheck's message.
         why: String,
     },
     /// QuestDB does not apply what was written to this table.
@@ -92,7 +115,7 @@ pub mod questdb {
 
 /// The statements for PostgreSQL.
 pub mod postgresql {
-    use super::quoted;
+    use super::{literal, quoted};
 
     /// Every database that takes connections, but the templates.
     pub const DATABASES: &str =
@@ -116,10 +139,52 @@ pub mod postgresql {
 
     /// The tables themselves are read, and not an index of them, for as long as that takes.
     pub const READ_TABLES: &str = "SET enable_indexscan = off; SET enable_indexonlyscan = off; \
-        SET enable_bitmapscan = off; SET statement_timeout = 0";
+        SET enable_bitmapscan = off; SET statement_timeout = 0; SET default_transaction_read_only = off";
 
     /// How many checksums of pages did not match in all databases; null if pages have none.
     pub const CHECKSUMS: &str = "SELECT coalesce(sum(checksum_failures), 0) FROM pg_stat_database";
+
+    /// Whether amcheck can be created: its files are in the image, and the administrator is a superuser.
+    pub const HAS_AMCHECK: &str = "SELECT rolsuper AND EXISTS \
+        (SELECT FROM pg_available_extensions WHERE name = 'amcheck') FROM pg_roles WHERE rolname = current_user";
+
+    /// Creates amcheck in a schema of its own, or brings it to the version of the engine where it is already.
+    /// No event trigger of a user runs. `verify_heapam` is there from PostgreSQL 14 on.
+    pub const CREATE_AMCHECK: &str = "SET session_replication_role = replica; \
+        CREATE SCHEMA IF NOT EXISTS freehold_verification; \
+        CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA freehold_verification; \
+        ALTER EXTENSION amcheck UPDATE";
+
+    /// The schema that amcheck is in.
+    pub const SCHEMA_OF_AMCHECK: &str = "SELECT n.nspname FROM pg_extension e \
+        JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'amcheck'";
+
+    /// Every table that amcheck can check, with its schema: those of the system, too.
+    pub const HEAPS: &str = "SELECT n.nspname, c.relname FROM pg_class c \
+        JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_am a ON a.oid = c.relam \
+        WHERE a.amname = 'heap' AND c.relkind IN ('r', 'm', 't') AND c.relpersistence <> 't' ORDER BY 1, 2";
+
+    /// Every index that amcheck can compare, with its schema (PostgreSQL documentation, "F.1. amcheck").
+    pub const INDEXES: &str = "SELECT n.nspname, c.relname FROM pg_index i \
+        JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
+        JOIN pg_am a ON a.oid = c.relam WHERE a.amname = 'btree' AND c.relkind = 'i' \
+        AND c.relpersistence <> 't' AND i.indisready AND i.indisvalid ORDER BY 1, 2";
+
+    /// Compares an index with its table: its order, and that every row is in it.
+    pub fn check_index(amcheck: &str, schema: &str, index: &str) -> String {
+        let index = literal(&format!("{}.{}", quoted(schema), quoted(index)));
+        format!("SELECT {}.bt_index_check({index}::regclass, true)", quoted(amcheck))
+    }
+
+    /// What is wrong with the structure of a table: its first fault, or no row.
+    pub fn check_heap(amcheck: &str, schema: &str, table: &str) -> String {
+        let table = literal(&format!("{}.{}", quoted(schema), quoted(table)));
+        format!(
+            "SELECT 'block ' || blkno || ': ' || msg FROM {}.verify_heapam({table}::regclass, \
+             on_error_stop => true) LIMIT 1",
+            quoted(amcheck)
+        )
+    }
 
     /// The number of rows of a table.
     pub fn count(schema: &str, table: &str) -> String {

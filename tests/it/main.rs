@@ -30,6 +30,7 @@ mod model_cloud;
 mod moving;
 mod node_class;
 mod pages;
+mod postgresql;
 mod properties;
 mod purity;
 mod real;

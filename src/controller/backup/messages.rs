@@ -135,10 +135,12 @@ impl BackupWait {
 
 /// Condition Verified, when it is true.
 pub fn verified(verification: &BackupVerification) -> String {
-    let BackupVerification { verified_at, tables, rows, .. } = verification;
+    let BackupVerification { verified_at, tables, rows, indexes, .. } = verification;
     let read =
         tables.zip(*rows).map(|(tables, rows)| format!(": {tables} tables with {rows} rows were read"));
-    format!("restored and checked at {}{}", verified_at.0, read.unwrap_or_default())
+    let compared = indexes.map(|indexes| format!(", and {indexes} indexes compared with their tables"));
+    let (read, compared) = (read.unwrap_or_default(), compared.unwrap_or_default());
+    format!("restored and checked at {}{read}{compared}", verified_at.0)
 }
 
 /// The notes of a Backup's events.

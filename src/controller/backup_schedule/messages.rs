@@ -118,6 +118,8 @@ impl NotVerified {
 fn found(finding: &Finding) -> String {
     match finding {
         Finding::Unreadable { table, why } => format!("the engine does not read table {table}: {why}"),
+        Finding::Corrupt { table, why } => format!("table {table} is corrupt: {why}"),
+        Finding::Index { index, why } => format!("index {index} does not agree with its table: {why}"),
         Finding::Suspended(table) => {
             format!("the engine has suspended table {table}: what was written to it is not applied")
         }

@@ -64,7 +64,54 @@ impl Session {
                 found.add(rows);
             }
         }
+        self.check_structure(database, found).await
+    }
+
+    /// Compares the indexes with their tables by the extension amcheck, where the engine has it: in a scratch
+    /// database, which is the only one that is verified, it may be created.
+    async fn check_structure(&self, database: &str, found: &mut Verified) -> Result<(), ClientError> {
+        let what = "whether amcheck can be created";
+        if !self
+            .read(what, verify::postgresql::HAS_AMCHECK, QUERY_LIMIT, |it| Some(verify::is_true(it)))
+            .await?
+        {
+            return Ok(());
+        }
+        self.send("the creation of amcheck", verify::postgresql::CREATE_AMCHECK, QUERY_LIMIT).await?;
+        let what = "the schema of amcheck";
+        let schemas =
+            self.read(what, verify::postgresql::SCHEMA_OF_AMCHECK, QUERY_LIMIT, verify::names).await?;
+        let Some(amcheck) = schemas.first() else {
+            return Err(ClientError::Unreadable { what, reason: "it is not there".to_owned() });
+        };
+        let what = "the list of tables for amcheck";
+        for (schema, table) in self.read(what, verify::postgresql::HEAPS, QUERY_LIMIT, verify::pairs).await? {
+            let statement = verify::postgresql::check_heap(amcheck, &schema, &table);
+            let why = self.fault("the check of a table by amcheck", &statement).await?;
+            let table = format!("{database}.{schema}.{table}");
+            found.findings.extend(why.map(|why| Finding::Corrupt { table, why }));
+        }
+        let what = "the list of indexes";
+        let indexes = self.read(what, verify::postgresql::INDEXES, QUERY_LIMIT, verify::pairs).await?;
+        found.add_indexes(indexes.len());
+        for (schema, index) in indexes {
+            let statement = verify::postgresql::check_index(amcheck, &schema, &index);
+            let why = self.fault("the check of an index by amcheck", &statement).await?;
+            let index = format!("{database}.{schema}.{index}");
+            found.findings.extend(why.map(|why| Finding::Index { index, why }));
+        }
         Ok(())
+    }
+
+    /// The fault that a statement of amcheck shows: in its answer, or as the engine's refusal.
+    async fn fault(&self, what: &'static str, statement: &str) -> Result<Option<String>, ClientError> {
+        let first = |rows: &[Row]| Some(rows.first().map(|row| row.first().cloned().flatten()));
+        match self.read(what, statement, TABLE_LIMIT, first).await {
+            // A function without a result has one empty field.
+            Ok(answer) => Ok(answer.flatten().filter(|text| !text.is_empty())),
+            Err(ClientError::Refused { reason, .. }) => Ok(Some(reason)),
+            Err(error) => Err(error),
+        }
     }
 
     /// Carries out the query of a BackupSchedule.

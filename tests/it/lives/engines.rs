@@ -168,7 +168,7 @@ impl Engines for Reached {
         _query: Option<&str>,
     ) -> Result<Verified, ClientError> {
         let findings = self.suspended.0.lock().iter().cloned().map(Finding::Suspended).collect();
-        let verified = Verified { tables: 1, rows: 300, findings };
+        let verified = Verified { tables: 1, rows: 300, indexes: None, findings };
         self.passes("DescribeTables", access, |_| Ok(verified)).await
     }
 }

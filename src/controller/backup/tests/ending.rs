@@ -256,6 +256,7 @@ fn a_verification_that_was_recorded_is_a_condition_of_the_backup() {
                 database_name: "verify-nightly-1".to_owned(),
                 tables: Some(2),
                 rows: Some(300),
+                indexes: None,
                 message: message.map(str::to_owned),
                 duration_seconds: 5,
             });

@@ -85,6 +85,7 @@ fn verification(tables: Option<i64>) -> BackupVerification {
         database_name: "verify-nightly-abcdefgh".to_owned(),
         tables,
         rows: tables.map(|_| 300),
+        indexes: tables.map(|_| 4),
         message: None,
         duration_seconds: 600,
     }

@@ -263,6 +263,7 @@ fn record(
         database_name: running.database_name.clone(),
         tables: verified.map(|it| number(it.tables)),
         rows: verified.map(|it| number(it.rows)),
+        indexes: verified.and_then(|it| it.indexes).map(number),
         message: (!is_passed).then(|| NotVerified::message_of(failures)),
         duration_seconds: now.duration_since(running.started_at.0).as_secs().max(0),
     };

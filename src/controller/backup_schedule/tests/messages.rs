@@ -53,6 +53,15 @@ fn not_verified() -> Vec<NotVerified> {
     let timeout = "no connection to the engine at 10.0.0.1: refused".to_owned();
     let found = complete(vec![
         Finding::Unreadable { table: "trades".to_owned(), why: "could not open file".to_owned() },
+        Finding::Corrupt {
+            table: "postgres.public.trades".to_owned(),
+            why: "block 0: xmin 3 precedes relation freeze threshold 0:726".to_owned(),
+        },
+        Finding::Index {
+            index: "postgres.public.trades_pkey".to_owned(),
+            why: "heap tuple (0,1) from table \"trades\" lacks matching index tuple within index \"trades_pkey\""
+                .to_owned(),
+        },
         Finding::Suspended("trades".to_owned()),
         Finding::NoTables,
         Finding::Checksums(3),

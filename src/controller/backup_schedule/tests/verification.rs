@@ -81,7 +81,7 @@ fn with(conditions: &[(&str, &str, &str)], check: CheckView) -> Observed {
 const READY: [(&str, &str, &str); 1] = [("Ready", "True", "")];
 
 fn ended(findings: Vec<Finding>) -> CheckView {
-    CheckView::Ended(Ok(Verified { tables: 2, rows: 300, findings }))
+    CheckView::Ended(Ok(Verified { tables: 2, rows: 300, indexes: Some(4), findings }))
 }
 
 /// The names of what a plan does about the verification.
@@ -242,6 +242,7 @@ fn a_result_is_recorded_once_and_then_the_database_is_deleted() {
     let now = at("2026-06-01T05:10:00Z");
     let passed = recorded(&plan(&with(&READY, ended(vec![])), now));
     assert_eq!((passed.result, passed.tables, passed.rows), (VerificationResult::Passed, Some(2), Some(300)));
+    assert_eq!(passed.indexes, Some(4));
     assert_eq!((passed.duration_seconds, passed.message.as_deref()), (600, None));
     let mut told = with(&READY, CheckView::NotBegun);
     told.backups[0].status.as_mut().unwrap().verification = Some(passed.clone());

@@ -3,6 +3,7 @@
 
 mod dialect;
 mod gaps;
+pub mod local_postgresql;
 mod rows;
 mod session;
 mod source;

@@ -1,0 +1,170 @@
+//! A PostgreSQL of this host with a folder of its own, which a test starts, kills and starts again.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::unistd::geteuid;
+use tempfile::TempDir;
+use tokio_postgres::{Client, Config, NoTls};
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Access;
+use crate::base::process::{Launch, Process};
+
+/// Where Debian has the server's programs.
+const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+
+/// Nothing here takes longer, even on a machine that compiles meanwhile.
+pub const LIMIT: Duration = Duration::from_mins(5);
+
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A server with checksums of its pages; dropped, it is killed and its folder removed.
+pub struct LocalPostgresql {
+    // First, so that it has ended when the folder is removed.
+    process: Option<Process>,
+    folder: TempDir,
+    address: SocketAddr,
+}
+
+impl LocalPostgresql {
+    /// Creates its data and does not start it. `None`, and it says so, where PostgreSQL is not installed.
+    ///
+    /// # Errors
+    ///
+    /// When `initdb` fails, with what it printed.
+    pub fn create() -> io::Result<Option<Self>> {
+        if !Path::new(PROGRAMS).join("postgres").exists() {
+            // Not by `eprintln!`, which the test harness keeps to itself.
+            let line = format!("NOT RUN: {PROGRAMS}/postgres is not there (Debian: postgresql-15)\n");
+            io::Write::write_all(&mut io::stderr(), line.as_bytes())?;
+            return Ok(None);
+        }
+        let folder = tempfile::tempdir()?;
+        std::fs::write(folder.path().join("password"), Self::PASSWORD)?;
+        if geteuid().is_root() {
+            succeeds(Command::new("chown").args(["-R", "postgres"]).arg(folder.path()))?;
+        }
+        let (data, password) = (folder.path().join("data"), folder.path().join("password"));
+        let (data, password) =
+            (format!("--pgdata={}", data.display()), format!("--pwfile={}", password.display()));
+        let user = format!("--username={}", Self::USER);
+        let others = ["--auth=scram-sha-256", "--locale=C.UTF-8", "--no-sync", "--data-checksums"];
+        let (path, args) =
+            program("initdb", [&data, &password, &user].into_iter().map(String::as_str).chain(others));
+        succeeds(Command::new(path).args(args).current_dir("/"))?;
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        Ok(Some(Self { process: None, folder, address }))
+    }
+
+    /// The administrator.
+    pub const USER: &str = "admin";
+
+    /// Their password.
+    pub const PASSWORD: &str = "a-password-of-the-test";
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The folder of its data.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// How the writer reaches it.
+    pub fn access(&self) -> Access {
+        Access {
+            address: self.address,
+            username: Self::USER.to_owned(),
+            password: Self::PASSWORD.to_owned(),
+            database: "postgres".to_owned(),
+        }
+    }
+
+    /// Kills it at once, as a power cut would but for the page cache.
+    pub fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// Starts it, and waits until it lets the administrator in. It refuses to start as long as one of its parts
+    /// of before has not noticed a kill.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, or lets no one in within five minutes; with the end of its log.
+    pub async fn start(&mut self) -> io::Result<()> {
+        let started = Instant::now();
+        let mut process = self.launch()?;
+        while self.connect().await.is_err() {
+            if started.elapsed() >= LIMIT {
+                return Err(io::Error::other(process.log_tail()));
+            }
+            if process.ended().is_some() {
+                process = self.launch()?;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// A connection of the administrator. It ends with the handle.
+    ///
+    /// # Errors
+    ///
+    /// When the server is not there, still starts, or refuses the administrator.
+    pub async fn connect(&self) -> Result<(Client, AbortOnDropHandle<()>), tokio_postgres::Error> {
+        connect(&self.access()).await
+    }
+
+    fn launch(&self) -> io::Result<Process> {
+        let (data, port) = (self.data().display().to_string(), self.address.port().to_string());
+        let args =
+            ["-D", &data, "-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="];
+        let (program, args) = program("postgres", args);
+        Process::start(Launch { name: "postgres", program: &program, args, folder: self.folder.path() })
+    }
+}
+
+/// A connection as this access says. It ends with the handle.
+///
+/// # Errors
+///
+/// When the server is not there, still starts, or refuses the user.
+pub async fn connect(access: &Access) -> Result<(Client, AbortOnDropHandle<()>), tokio_postgres::Error> {
+    let mut config = Config::new();
+    config.hostaddr(access.address.ip()).port(access.address.port()).dbname(&access.database);
+    let (client, connection) =
+        config.user(&access.username).password(&access.password).connect(NoTls).await?;
+    // Its end, good or bad, is what the client's next call says.
+    Ok((client, AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }))))
+}
+
+/// A program of the server's; it refuses to run as root.
+fn program<'a>(name: &str, args: impl IntoIterator<Item = &'a str>) -> (PathBuf, Vec<String>) {
+    let path = Path::new(PROGRAMS).join(name);
+    let args = args.into_iter().map(str::to_owned);
+    if geteuid().is_root() {
+        let user = ["--reuid=postgres", "--regid=postgres", "--clear-groups"].map(str::to_owned);
+        let args = user.into_iter().chain([path.display().to_string()]).chain(args).collect();
+        ("/usr/bin/setpriv".into(), args)
+    } else {
+        (path, args.collect())
+    }
+}
+
+fn succeeds(command: &mut Command) -> io::Result<()> {
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let printed = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("{} failed: {}", command.get_program().display(), printed.trim())))
+}
