@@ -23,6 +23,13 @@ use crate::base::progress::Progress;
 /// instead of 78).
 const BUILD_FLAGS: [&str; 3] = ["-trimpath", "-mod=readonly", "-gcflags=all=-l -dwarf=false"];
 
+/// The flags of a bundle, in the order in which the last one that fits a package counts.
+fn flags(bundle: Bundle) -> Vec<String> {
+    let inlined = bundle.inlined().iter().map(|packages| format!("-gcflags={packages}=-dwarf=false"));
+    let flags = BUILD_FLAGS.into_iter().chain(bundle.tags()).map(str::to_owned);
+    flags.chain(inlined).collect()
+}
+
 /// How long another process may take to build before this one gives up waiting for it.
 const BUILD_LIMIT: Duration = Duration::from_mins(45);
 
@@ -104,7 +111,7 @@ async fn key(root: &Path, bundle: Bundle) -> Result<String, Error> {
     write_module(bundle, module.path())?;
     let version = go::output(bundle, module.path(), &["env", "GOVERSION"]).await?;
     let (go_mod, go_sum) = bundle.module();
-    let flags = BUILD_FLAGS.into_iter().chain(bundle.tags()).collect::<Vec<_>>().join(" ");
+    let flags = flags(bundle).join(" ");
     let mut hash = Sha256::new();
     for part in [go_mod, go_sum, &flags, &bundle.linker_flags(), version.trim()] {
         hash.update(part.as_bytes());
@@ -157,10 +164,9 @@ async fn build(bundle: Bundle, folder: &Path, progress: &Progress) -> Result<(),
     let deps = go::lines(bundle, folder, &list, |line, _| progress.at(0, 1, line)).await?;
     let total = u64::try_from(deps.lines().count()).unwrap_or(u64::MAX);
 
-    let linker_flags = bundle.linker_flags();
+    let (linker_flags, flags) = (bundle.linker_flags(), flags(bundle));
     let mut build = vec!["build", "-v", "-o", "bin/", linker_flags.as_str()];
-    build.extend(BUILD_FLAGS);
-    build.extend(bundle.tags());
+    build.extend(flags.iter().map(String::as_str));
     build.extend(&packages);
     // `-v` names a package when its compilation begins; what Go's own cache already holds is never named.
     go::lines(bundle, folder, &build, |line, count| {

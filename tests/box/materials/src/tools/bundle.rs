@@ -100,6 +100,31 @@ impl Bundle {
         }
     }
 
+    /// What is compiled with inlining after all, as patterns of packages: what the API server and etcd spend
+    /// their time in. They then take a quarter less processor time (the tests of API rules: 7.2 s instead of
+    /// 9.4), and the generated code, which is most of what is compiled, stays quick to compile.
+    pub(super) const fn inlined(self) -> &'static [&'static str] {
+        match self {
+            Self::Kubernetes | Self::Kubelet => &[
+                "std",
+                "github.com/gogo/protobuf/...",
+                "github.com/google/cel-go/...",
+                "go.etcd.io/...",
+                "golang.org/x/net/...",
+                "google.golang.org/grpc/...",
+                "google.golang.org/protobuf/...",
+                "k8s.io/apiextensions-apiserver/...",
+                "k8s.io/apimachinery/...",
+                "k8s.io/apiserver/...",
+                "k8s.io/client-go/tools/...",
+                "k8s.io/kube-openapi/...",
+                "sigs.k8s.io/json/...",
+                "sigs.k8s.io/structured-merge-diff/...",
+            ],
+            Self::Node | Self::Runc | Self::Csi | Self::Provisioner | Self::Helm => &[],
+        }
+    }
+
     /// The flags of the linker.
     pub(super) fn linker_flags(self) -> String {
         match self {
