@@ -4,6 +4,8 @@
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 
+use freehold_box::base::cache::Cache;
+use freehold_box::machines::turns::{self, Turn};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Test environments with virtual machines for each processor: each has an operator and an EC2 of its own,
@@ -11,9 +13,6 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 const PER_PROCESSOR: usize = 3;
 
 static VIRTUAL: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(all()));
-
-/// Tests with real machines, which mostly wait for pods and engines to start; virtual ones run beside them.
-static REAL: Semaphore = Semaphore::const_new(2);
 
 /// Held for as long as something runs.
 pub type Permit = SemaphorePermit<'static>;
@@ -43,7 +42,8 @@ pub async fn of_virtual_machines(share: Share) -> Permit {
     VIRTUAL.acquire_many(u32::try_from(count).unwrap()).await.unwrap()
 }
 
-/// For a test with real machines.
-pub async fn of_real_machines() -> Permit {
-    REAL.acquire().await.unwrap()
+/// For a test with real machines, which mostly waits for pods and engines to start; virtual ones run beside it.
+/// Other processes of this host with real machines, such as the demo, are counted.
+pub async fn of_real_machines() -> Turn {
+    turns::take(&Cache::from_environment()).await.unwrap()
 }

@@ -5,6 +5,7 @@ pub mod csi;
 pub mod disks;
 pub mod machine;
 pub mod network;
+pub mod turns;
 pub mod user_data;
 
 pub use box_materials::images;

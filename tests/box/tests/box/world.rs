@@ -5,23 +5,23 @@ use std::time::{Duration, Instant};
 
 use ec2sim::Fate;
 use freehold_box::account::{Site, SiteOptions};
+use freehold_box::base::cache::Cache;
 use freehold_box::base::names::EBS_DRIVER;
 use freehold_box::cluster::control_plane::STORAGE_CLASS;
 use freehold_box::cluster::shared;
+use freehold_box::machines::turns::{self, Turn};
 use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod};
 use k8s_openapi::api::storage::v1::VolumeAttachment;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Nothing here takes longer, even on a machine that compiles meanwhile.
 pub const LIMIT: Duration = Duration::from_mins(5);
 
-/// Held by a test that has real machines: all tests start at once, and two cores are enough for two of these.
-pub async fn turn() -> SemaphorePermit<'static> {
-    static TURNS: Semaphore = Semaphore::const_new(2);
-    TURNS.acquire().await.unwrap()
+/// Held by a test that has real machines: all tests start at once.
+pub async fn turn() -> Turn {
+    turns::take(&Cache::from_environment()).await.unwrap()
 }
 
 /// Waits for a fact, looking ten times a second.

@@ -13,6 +13,7 @@ use crate::account::node_kind::NodeKind;
 use crate::base::cache::{Cache, make_private_folder};
 use crate::base::error_chain::chain;
 use crate::base::progress::Progress;
+use crate::machines::turns::{self, Turn};
 use crate::presentation::daemon::{self, Pace, Record, Settings};
 
 /// Runs something on the demo's box: alone, with the operator's binary and all else that it needs built, and
@@ -37,6 +38,10 @@ pub async fn with_demo_box(
 
     let binary = tokio::select! {
         binary = prepare(cache, name, nodes) => binary?,
+        how = &mut stopped => return Err(how.into()),
+    };
+    let _turn = tokio::select! {
+        turn = turn(cache, nodes) => turn?,
         how = &mut stopped => return Err(how.into()),
     };
     let (outcome, leave) = tokio::select! {
@@ -113,6 +118,20 @@ fn lock_demo(cache: &Cache, name: &str) -> Result<File, Failure> {
     }
     lock.set_len(0).and_then(|()| writeln!(lock, "{}", std::process::id())).map_err(failed)?;
     Ok(lock)
+}
+
+/// Waits, and says so, while two other sites of this host have real machines: tests, or other demos.
+async fn turn(cache: &Cache, nodes: NodeKind) -> Result<Option<Turn>, Failure> {
+    if nodes == NodeKind::Virtual {
+        return Ok(None);
+    }
+    if let Some(turn) = turns::try_take(cache)? {
+        return Ok(Some(turn));
+    }
+    eprintln!(
+        "waiting until one of the two demos or tests with real machines that run on this host has ended"
+    );
+    Ok(Some(turns::take(cache).await?))
 }
 
 /// Builds what is missing and stops what an earlier demo left running; returns the operator's binary.
