@@ -28,7 +28,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub use manifests::Manifests;
-pub use objects::{Disk, FileSystem, LABEL, Order};
+pub use objects::{Disk, FileSystem, LABEL, Order, SIZE_GIB};
 
 use crate::account::{Site, cloud};
 use crate::machines::user_data::BOOTSTRAP;
@@ -41,7 +41,7 @@ pub const CALLER: &str = "legacy-provisioner";
 const PLATFORM: &str = "platform";
 
 /// The instance type of its machines.
-const INSTANCE_TYPE: &str = "r7i.large";
+pub const INSTANCE_TYPE: &str = "r7i.large";
 
 /// The account that the machine is launched in.
 #[derive(Clone, Debug)]
@@ -136,17 +136,35 @@ impl Legacy {
         Self { instance, ..self }
     }
 
-    /// Makes the database: its `StorageClass` unless the cluster has it, its machine, then its objects. It
+    /// Makes the database: its machine, its EBS volume unless its claim asks for one, then its objects. It
     /// serves some time later.
     pub async fn create(client: &Client, account: &Account, order: Order<'_>) -> Result<Self, Error> {
-        let Order { engine, namespace, name, disk, .. } = order;
+        let instance = launch(account, order.name).await?;
+        let mut disk = None;
+        if order.disk != Disk::Claimed {
+            let zone = account.world.subnets.first().map(|subnet| subnet.zone.clone()).unwrap_or_default();
+            let ec2 = cloud::client_of(CALLER, &account.endpoint, &account.world.region);
+            disk = Some((cloud::create_volume(&ec2, &zone, SIZE_GIB).await?, zone));
+        }
+        Self::create_on(client, order, instance, disk).await
+    }
+
+    /// The same on an instance that was launched for it, whose Kubernetes node has the label; `disk` is the
+    /// EBS volume and its zone, unless its claim asks for one. Its `StorageClass` is made unless the cluster
+    /// has it.
+    pub async fn create_on(
+        client: &Client,
+        order: Order<'_>,
+        instance: String,
+        disk: Option<(String, String)>,
+    ) -> Result<Self, Error> {
+        let Order { engine, namespace, name, .. } = order;
         if let Some((class_name, class)) = objects::storage_class(order) {
             let classes = Api::<StorageClass>::all(client.clone());
             let platform = PatchParams::apply(PLATFORM).force();
             let written = classes.patch(class_name, &platform, &Patch::Apply(class)).await;
             written.map_err(|source| Error::Write { what: format!("StorageClass {class_name}"), source })?;
         }
-        let instance = launch(account, name).await?;
         let legacy = Self {
             engine,
             namespace: namespace.to_owned(),
@@ -156,11 +174,8 @@ impl Legacy {
         };
         write(Api::<Secret>::namespaced(client.clone(), namespace), objects::secret(order)).await?;
         write(Api::<Service>::namespaced(client.clone(), namespace), objects::service(order)).await?;
-        if disk != Disk::Claimed {
-            let zone = account.world.subnets.first().map(|subnet| subnet.zone.as_str()).unwrap_or_default();
-            let ec2 = cloud::client_of(CALLER, &account.endpoint, &account.world.region);
-            let id = cloud::create_volume(&ec2, zone, objects::SIZE_GIB).await?;
-            write(Api::<PersistentVolume>::all(client.clone()), objects::record(order, &id, zone)).await?;
+        if let Some((id, zone)) = disk {
+            write(Api::<PersistentVolume>::all(client.clone()), objects::record(order, &id, &zone)).await?;
             let claims = Api::<PersistentVolumeClaim>::namespaced(client.clone(), namespace);
             write(claims, objects::claim(order)).await?;
         }
@@ -221,11 +236,15 @@ where
     written.map(drop).map_err(|source| Error::Write { what, source })
 }
 
-/// Launches the machine as a person does: no tag but its name. Its user data gives the Node the
-/// label by which the pod finds it; the kubelet reports as often as on the machines of tests.
+/// The user data of its machine, which gives its Kubernetes node the label by which the pod finds it; the
+/// kubelet reports as often as on the machines of tests.
+pub fn user_data(name: &str) -> String {
+    format!("#!/bin/sh\n{BOOTSTRAP} --node-labels {LABEL}={name} --node-status-update-frequency 1s\n")
+}
+
+/// Launches the machine as a person does: no tag but its name.
 async fn launch(account: &Account, name: &str) -> Result<String, Error> {
-    let user_data =
-        format!("#!/bin/sh\n{BOOTSTRAP} --node-labels {LABEL}={name} --node-status-update-frequency 1s\n");
+    let user_data = user_data(name);
     let world = &account.world;
     let machine = cloud::Launch {
         name,
