@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::house::{House, NAMESPACE, SLOW_ELECTION, SLOW_HEARTBEATS};
 use super::lies::Lies;
 use crate::properties;
+use crate::properties::facts::ebs_volume;
 use crate::world::OPERATOR;
 
 /// How long a life may take to come to rest once the world is calm: the longest pauses (an attempt in doubt
@@ -273,7 +274,8 @@ impl House {
             all.iter().filter_map(|it| it["metadata"]["uid"].as_str().map(str::to_owned)).collect()
         };
         let nodes = uid("nodes.freehold.dev");
-        for instance in self.live() {
+        // What was found and is adopted, or is released, was launched by others or has no owner any more.
+        for instance in self.live().into_iter().filter(|it| it.tags.contains_key("freehold.dev/attempt")) {
             let owner = instance.tags.get("freehold.dev/node-uid");
             if !owner.is_some_and(|owner| nodes.contains(owner)) {
                 return Err(format!("{} belongs to no Node", instance.id));
@@ -283,14 +285,16 @@ impl House {
         let retained = self.server.objects("persistentvolumes");
         for volume in self.ec2.volumes().iter().filter(|it| it.tags.contains_key("freehold.dev/volume-uid")) {
             let is_owned = volumes.contains(&volume.tags["freehold.dev/volume-uid"]);
-            let is_kept = retained.iter().any(|it| it["spec"]["csi"]["volumeHandle"] == volume.id.as_str());
+            let is_kept = retained.iter().any(|it| ebs_volume(it) == Some(&volume.id));
             if !is_owned && !is_kept {
                 return Err(format!("{} belongs to no Volume, and no PersistentVolume keeps it", volume.id));
             }
         }
         let leftovers = ["pods", "statefulsets.apps", "services", "configmaps"];
         let is_left = |it: &&std::sync::Arc<Value>| it["metadata"]["namespace"] == NAMESPACE;
-        if self.server.objects("databases.freehold.dev").is_empty() {
+        // What is released goes on without its Database.
+        let is_released = self.server.journal().iter().any(|it| it.body["spec"]["release"] == true);
+        if !is_released && self.server.objects("databases.freehold.dev").is_empty() {
             for resource in leftovers {
                 if let Some(left) = self.server.objects(resource).iter().find(is_left) {
                     return Err(format!("{resource} {} is left", left["metadata"]["name"]));

@@ -7,12 +7,15 @@ use freehold::api::keys::{BACKUP_UID_TAG, NODE_UID_TAG, VOLUME_UID_TAG};
 use freehold_rig::{Change, Verb, Write};
 use jiff::Timestamp;
 
-use super::facts::{BACKUPS, DATABASES, Histories, NODES, VOLUMES, instance, is_going, is_operator, owner};
+use super::facts::{
+    BACKUPS, DATABASES, Histories, NODES, VOLUMES, ebs_volume, instance, is_going, is_operator, owner,
+};
 use super::record::Record;
 
-/// When the operator takes its finalizer off a Node, no instance of it lives or can still come to life.
+/// When the operator takes its finalizer off a Node, no instance of it lives or can still come to life, but
+/// for one that is released and goes on without Freehold.
 pub fn finalizer_last(record: &Record) -> Result<(), String> {
-    for (at, node) in record.releases(NODES) {
+    for (at, node) in record.releases(NODES).filter(|(_, node)| node["spec"]["release"] != true) {
         let uid = node["metadata"]["uid"].as_str().unwrap_or_default();
         for id in resources(record, NODE_UID_TAG, uid, |it| instance(it).is_some()) {
             let then = record.phase(id, at);
@@ -43,7 +46,7 @@ pub fn retained_or_gone(record: &Record) -> Result<(), String> {
         let uid = volume["metadata"]["uid"].as_str().unwrap_or_default();
         for id in resources(record, VOLUME_UID_TAG, uid, |it| matches!(it.after, Some(Phase::Volume(..)))) {
             let is_gone = record.phase(id, at).is_some_and(|it| it.after.is_none());
-            let is_kept = || persistent.all_at(at).any(|it| it["spec"]["csi"]["volumeHandle"] == id);
+            let is_kept = || persistent.all_at(at).any(|it| ebs_volume(it) == Some(id));
             if !is_gone && !is_kept() {
                 return Err(format!("at {at}: Volume {uid} is released, and nothing keeps {id}"));
             }
@@ -114,7 +117,7 @@ pub fn volumes_survive(record: &Record) -> Result<(), String> {
                 held.insert(&change.id);
             }
             None if held.contains(change.id.as_str()) => {
-                let policy = deleted_with(record, change.at);
+                let policy = orphaned(record, &change.id).or_else(|| deleted_with(record, change.at));
                 let is_completed = |it: &Transition| {
                     it.at <= change.at && matches!(it.after, Some(Phase::Snapshot(SnapshotState::Completed)))
                 };
@@ -128,6 +131,14 @@ pub fn volumes_survive(record: &Record) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// The deletion policy of the Volume of this EBS volume, if no Database owns that any more.
+fn orphaned<'a>(record: &'a Record, id: &str) -> Option<&'a str> {
+    let is_of = |it: &&Transition| it.id == id && it.tags.contains_key(VOLUME_UID_TAG);
+    let tagged = record.transitions.iter().rfind(is_of)?;
+    let volume = Histories::of(record, &[VOLUMES]).last(&tagged.tags[VOLUME_UID_TAG])?;
+    if owner(volume).is_some() { None } else { volume["spec"]["deletionPolicy"].as_str() }
 }
 
 /// The deletion policy of the Database that was deleted by then.

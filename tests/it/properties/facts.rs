@@ -66,6 +66,12 @@ pub fn has_finalizer(object: &Value) -> bool {
     all.into_iter().any(|it| it == FINALIZER)
 }
 
+/// The EBS volume of a PersistentVolume: of the EBS CSI driver, or of Kubernetes' own plugin.
+pub fn ebs_volume(record: &Value) -> Option<&str> {
+    let of_plugin = record["spec"]["awsElasticBlockStore"]["volumeID"].as_str();
+    record["spec"]["csi"]["volumeHandle"].as_str().or_else(|| of_plugin?.rsplit('/').next())
+}
+
 /// Whether a client of the API server is the operator, in any of its starts.
 pub fn is_operator(caller: &str) -> bool {
     caller.starts_with("operator")

@@ -4,7 +4,7 @@ mod attempts;
 mod broken;
 mod creations;
 mod ends;
-mod facts;
+pub mod facts;
 pub mod leaders;
 pub mod record;
 mod writers;

@@ -136,6 +136,9 @@ impl Kubelets {
         if !due.passed(at, seen.now) {
             return;
         }
+        if let Some(image) = unpullable(pod) {
+            return wait_for_image(server, pod, image);
+        }
         self.addresses += 1;
         let [_, second, third, fourth] = self.addresses.to_be_bytes();
         let restarts = before["restartCount"].as_i64().unwrap_or_default()
@@ -160,6 +163,24 @@ impl Kubelets {
         let name = text(&pod["metadata"]["name"]).to_owned();
         let (instance, boot) = (machine.instance.clone(), machine.boot.clone());
         self.running.insert(uid.to_owned(), Running { pod: name, instance, boot, volumes });
+        Hand::of(server, "kubelet").merge("pods", pod, "/status", &status);
+    }
+}
+
+/// The image of a container that no registry has.
+fn unpullable(pod: &Value) -> Option<&str> {
+    let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
+    containers.map(|it| text(&it["image"])).find(|image| image.contains("does-not-exist"))
+}
+
+fn wait_for_image(server: &Server, pod: &Value, image: &str) {
+    let waiting =
+        json!({"waiting": {"reason": "ErrImagePull", "message": format!("image {image} not found")}});
+    if pod["status"]["containerStatuses"][0]["state"] != waiting {
+        let container = json!({"name": pod["spec"]["containers"][0]["name"], "image": image, "imageID": "",
+            "ready": false, "restartCount": 0, "state": waiting});
+        let status = json!({"metadata": {"uid": pod["metadata"]["uid"]},
+            "status": {"containerStatuses": [container]}});
         Hand::of(server, "kubelet").merge("pods", pod, "/status", &status);
     }
 }

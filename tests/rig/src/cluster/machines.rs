@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ec2sim::{Health, InstanceState, InstanceView};
+use ec2sim::{Health, InstanceState, InstanceView, Simulator};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -56,6 +56,7 @@ impl Machines {
     pub fn step(
         &mut self,
         server: &Server,
+        ec2: &Simulator,
         seen: &Seen,
         instances: &[InstanceView],
         mut boot_time: impl FnMut() -> SignedDuration,
@@ -79,14 +80,21 @@ impl Machines {
             if machine.up_at > seen.now {
                 due.at(machine.up_at);
             } else if !self.silent.contains(&instance.id) {
-                machine.work(server, seen, instance, due);
+                machine.work(server, ec2, seen, instance, due);
             }
         }
     }
 }
 
 impl Machine {
-    fn work(&mut self, server: &Server, seen: &Seen, instance: &InstanceView, due: &mut Due) {
+    fn work(
+        &mut self,
+        server: &Server,
+        ec2: &Simulator,
+        seen: &Seen,
+        instance: &InstanceView,
+        due: &mut Due,
+    ) {
         let hand = Hand::of(server, "kubelet");
         // Where a Kubernetes node had its name, it reports on that one, whatever instance that names.
         let is_its = |it: &&std::sync::Arc<Value>| {
@@ -109,7 +117,7 @@ impl Machine {
             }
             None if self.has_registered || !joins(instance) => {}
             None => {
-                register(&hand, instance, seen.now);
+                register(&hand, ec2, instance, seen.now);
                 self.has_registered = true;
             }
         }
@@ -143,12 +151,25 @@ fn is_given(instance: &InstanceView, option: &str) -> bool {
     instance.user_data.as_ref().is_none_or(|text| text.contains(option))
 }
 
+/// The labels that the user data gives the kubelet, as an option of the bootstrap.
+fn labels(instance: &InstanceView) -> impl Iterator<Item = (&str, &str)> {
+    let text = instance.user_data.as_deref().unwrap_or_default();
+    let given = text
+        .split_once("--node-labels")
+        .and_then(|(_, rest)| rest.trim_start_matches([' ', '=']).split_whitespace().next());
+    given.into_iter().flat_map(|all| all.split(',')).filter_map(|it| it.split_once('='))
+}
+
 /// Registers the machine as a kubelet does. One that finds a Kubernetes node of its name takes that for its
 /// own, and its providerID stays what it was (kubelet: `tryRegisterWithAPIServer`).
-fn register(hand: &Hand<'_>, instance: &InstanceView, now: Timestamp) {
+fn register(hand: &Hand<'_>, ec2: &Simulator, instance: &InstanceView, now: Timestamp) {
     let name = &instance.private_dns;
     let region = instance.zone.trim_end_matches(|letter: char| letter.is_ascii_lowercase());
-    let resources = json!({"cpu": "2", "memory": "16384Mi", "pods": "110", "ephemeral-storage": "20Gi"});
+    let world = ec2.world();
+    let (cpus, memory) =
+        world.instance_type(&instance.instance_type).map_or((2, 8192), |it| (it.vcpus, it.memory));
+    let resources = json!({"cpu": cpus.to_string(), "memory": format!("{memory}Mi"), "pods": "110",
+        "ephemeral-storage": "20Gi"});
     let mut node = json!({
         "apiVersion": "v1", "kind": "Node",
         "metadata": {"name": name,
@@ -165,6 +186,9 @@ fn register(hand: &Hand<'_>, instance: &InstanceView, now: Timestamp) {
     });
     if is_given(instance, &format!("{DEDICATED}=true")) {
         node["metadata"]["labels"][DEDICATED] = json!("true");
+    }
+    for (label, value) in labels(instance) {
+        node["metadata"]["labels"][label] = json!(value);
     }
     if is_given(instance, &format!("{DEDICATED}=:NoExecute")) {
         node["spec"]["taints"] = json!([{"key": DEDICATED, "effect": "NoExecute"}]);

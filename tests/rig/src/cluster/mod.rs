@@ -20,6 +20,7 @@ mod machines;
 mod names;
 mod namespaces;
 mod node_lifecycle;
+mod provisioner;
 mod seen;
 mod storage;
 mod workloads;
@@ -138,11 +139,12 @@ impl Cluster {
         }
         let rng = &mut self.rng;
         let boot = || SignedDuration::from_secs(rng.random_range(15..60));
-        self.machines.step(&self.server, &seen, &instances, boot, &mut due);
+        self.machines.step(&self.server, &self.ec2, &seen, &instances, boot, &mut due);
         self.lifecycle.step(&self.server, &seen, &instances, &mut due);
         workloads::stateful_sets(&self.server, &seen);
         storage::bind(&self.server, &seen);
         workloads::schedule(&self.server, &seen);
+        provisioner::provision(&self.server, &self.ec2, &seen, &mut due);
         self.attach_detach.step(&self.server, &seen, &mut due);
         let detached = driver::attach(&self.server, &self.ec2, &seen, &instances, &mut due);
         for (volume, instance) in detached {

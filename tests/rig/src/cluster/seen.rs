@@ -109,10 +109,14 @@ pub fn without(object: &Value, finalizer: &str) -> Option<Vec<Value>> {
     all.iter().any(|it| it == finalizer).then(|| all.iter().filter(|it| *it != finalizer).cloned().collect())
 }
 
-/// The id of the EBS volume behind a PersistentVolume of the EBS driver.
+/// The id of the EBS volume behind a PersistentVolume of the EBS driver, or of Kubernetes' own plugin, whose
+/// volumes the driver serves.
 pub fn ebs_volume(volume: &Value) -> Option<&str> {
     let csi = &volume["spec"]["csi"];
-    (csi["driver"] == EBS_DRIVER).then(|| csi["volumeHandle"].as_str()).flatten()
+    if csi["driver"] == EBS_DRIVER {
+        return csi["volumeHandle"].as_str();
+    }
+    volume["spec"]["awsElasticBlockStore"]["volumeID"].as_str()?.rsplit('/').next()
 }
 
 /// The EC2 instance of a Kubernetes node.

@@ -4,6 +4,7 @@
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ const UNMOUNT: SignedDuration = SignedDuration::from_secs(360);
 pub fn bind(server: &Server, seen: &Seen) {
     let hand = Hand::of(server, "persistentvolume-binder");
     for claim in &seen.claims {
-        let volume = seen.volume(text(&claim["spec"]["volumeName"]));
+        let volume = seen.volume(text(&claim["spec"]["volumeName"])).or_else(|| provisioned(seen, claim));
         let is_bound = claim["status"]["phase"] == "Bound";
         match volume.filter(|volume| is_for(volume, claim)) {
             Some(volume) if !is_bound && !is_going(claim) => bind_one(&hand, volume, claim),
@@ -77,12 +78,21 @@ fn is_for(volume: &Value, claim: &Value) -> bool {
         && is_uid
 }
 
+/// The PersistentVolume that was made for a claim, which does not name it yet.
+fn provisioned<'a>(seen: &'a Seen, claim: &Value) -> Option<&'a Value> {
+    let names_none = text(&claim["spec"]["volumeName"]).is_empty();
+    let is_its = |it: &&Arc<Value>| it["spec"]["claimRef"]["uid"] == claim["metadata"]["uid"];
+    seen.volumes.iter().filter(|_| names_none).find(is_its).map(AsRef::as_ref)
+}
+
 fn bind_one(hand: &Hand<'_>, volume: &Value, claim: &Value) {
-    let uid = json!({"spec": {"claimRef": {"uid": claim["metadata"]["uid"]}}});
+    let uid = json!({"spec": {"claimRef": {"uid": claim["metadata"]["uid"],
+        "resourceVersion": claim["metadata"]["resourceVersion"]}}});
     if hand.merge(VOLUMES, volume, "", &uid).is_none() {
         return;
     }
-    let done = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}});
+    let done = json!({"metadata": {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}},
+        "spec": {"volumeName": volume["metadata"]["name"]}});
     hand.merge(CLAIMS, claim, "", &done);
     let status = json!({"status": {"phase": "Bound", "accessModes": volume["spec"]["accessModes"],
         "capacity": volume["spec"]["capacity"]}});

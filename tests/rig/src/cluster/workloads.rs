@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use serde_json::{Value, json};
 
 use super::hand::{Hand, text};
+use super::names::SELECTED_NODE;
 use super::node_lifecycle::tolerates;
 use super::seen::{Seen, condition, is_going, named, with_condition};
 use crate::server::Server;
@@ -21,8 +22,10 @@ pub fn stateful_sets(server: &Server, seen: &Seen) {
         let owner = pod.map(|pod| &pod["metadata"]["ownerReferences"][0]["uid"]);
         let is_own = owner == Some(&set["metadata"]["uid"]);
         match pod {
-            None if wanted > 0 => drop(hand.create("pods", &pod_of(set, &name))),
-            Some(pod) if is_own && !is_going(pod) && (wanted == 0 || has_ended(pod)) => {
+            None if wanted > 0 && has_claims(&hand, seen, set) => {
+                hand.create("pods", &pod_of(set, &name));
+            }
+            Some(pod) if is_own && !is_going(pod) && is_to_end(set, pod) => {
                 hand.delete("pods", pod, &json!({}));
             }
             Some(_) | None => {}
@@ -48,8 +51,41 @@ pub fn stateful_sets(server: &Server, seen: &Seen) {
     }
 }
 
-fn has_ended(pod: &Value) -> bool {
-    ["Failed", "Succeeded"].contains(&text(&pod["status"]["phase"]))
+/// The claims of the templates, each with the name of its volume in the pod.
+fn claims_of(set: &Value) -> impl Iterator<Item = (&Value, String)> {
+    let templates = set["spec"]["volumeClaimTemplates"].as_array().into_iter().flatten();
+    let set_name = text(&set["metadata"]["name"]);
+    templates.map(move |it| (it, format!("{}-{set_name}-0", text(&it["metadata"]["name"]))))
+}
+
+/// Makes the claims that are missing; one that is being deleted is waited for.
+fn has_claims(hand: &Hand<'_>, seen: &Seen, set: &Value) -> bool {
+    let namespace = &set["metadata"]["namespace"];
+    let mut are_there = true;
+    for (template, name) in claims_of(set) {
+        match named(&seen.claims, text(namespace), &name) {
+            Some(claim) => are_there &= !is_going(claim),
+            None => {
+                let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+                labels
+                    .extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default());
+                let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+                    "metadata": {"name": name, "namespace": namespace, "labels": labels},
+                    "spec": template["spec"]});
+                are_there &= hand.create("persistentvolumeclaims", &claim).is_some();
+            }
+        }
+    }
+    are_there
+}
+
+/// Whether the controller deletes the pod: none is wanted, it has ended, or it is of another template and the
+/// set is updated by rolling.
+fn is_to_end(set: &Value, pod: &Value) -> bool {
+    let has_ended = ["Failed", "Succeeded"].contains(&text(&pod["status"]["phase"]));
+    let is_current = pod["metadata"]["labels"]["controller-revision-hash"] == revision(set).as_str();
+    let is_rolled = set["spec"]["updateStrategy"]["type"] == "RollingUpdate" && !is_current;
+    set["spec"]["replicas"] == 0 || has_ended || is_rolled
 }
 
 fn revision(set: &Value) -> String {
@@ -71,6 +107,17 @@ fn pod_of(set: &Value, name: &str) -> Value {
     labels["apps.kubernetes.io/pod-index"] = json!("0");
     labels["statefulset.kubernetes.io/pod-name"] = json!(name);
     labels["controller-revision-hash"] = json!(revision(set));
+    let claimed = claims_of(set).map(|(template, claim)| {
+        json!({"name": template["metadata"]["name"], "persistentVolumeClaim": {"claimName": claim}})
+    });
+    let mut volumes: Vec<Value> = claimed.collect();
+    let is_claimed = |it: &Value| volumes.iter().any(|claimed| claimed["name"] == it["name"]);
+    let others = template["spec"]["volumes"].as_array().into_iter().flatten();
+    let others: Vec<Value> = others.filter(|it| !is_claimed(it)).cloned().collect();
+    volumes.extend(others);
+    if !volumes.is_empty() {
+        pod["spec"]["volumes"] = json!(volumes);
+    }
     pod["spec"]["hostname"] = json!(name);
     pod["spec"]["subdomain"] = set["spec"]["serviceName"].clone();
     pod
@@ -80,10 +127,13 @@ fn pod_of(set: &Value, name: &str) -> Value {
 pub fn schedule(server: &Server, seen: &Seen) {
     let hand = Hand::of(server, "kube-scheduler");
     for pod in seen.pods.iter().filter(|pod| text(&pod["spec"]["nodeName"]).is_empty() && !is_going(pod)) {
-        let node = seen.nodes.iter().find(|node| fits(seen, pod, node));
-        if let Some(node) = node {
+        let node = seen.nodes.iter().find(|node| takes(seen, pod, node));
+        if let Some(node) = node.filter(|_| has_bound_claims(seen, pod)) {
             hand.bind(pod, text(&node["metadata"]["name"]));
             continue;
+        }
+        if let Some(node) = node {
+            select(&hand, seen, pod, node);
         }
         let next = with_condition(pod, "PodScheduled", "False", "Unschedulable", seen.now);
         if next != pod["status"]["conditions"] {
@@ -92,7 +142,23 @@ pub fn schedule(server: &Server, seen: &Seen) {
     }
 }
 
-fn fits(seen: &Seen, pod: &Value, node: &Value) -> bool {
+/// Has the claims that wait for their first consumer provisioned for this Kubernetes node.
+fn select(hand: &Hand<'_>, seen: &Seen, pod: &Value, node: &Value) {
+    let selected = json!({"metadata": {"annotations": {SELECTED_NODE: node["metadata"]["name"]}}});
+    let is_free = |it: &&Value| text(&it["spec"]["volumeName"]).is_empty() && !is_going(it);
+    for claim in seen.claims_of(pod).flatten().filter(is_free) {
+        if !claim["metadata"]["annotations"][SELECTED_NODE].is_string() {
+            hand.merge("persistentvolumeclaims", claim, "", &selected);
+        }
+    }
+}
+
+fn has_bound_claims(seen: &Seen, pod: &Value) -> bool {
+    seen.claims_of(pod).all(|claim| claim.is_some_and(|it| it["status"]["phase"] == "Bound" && !is_going(it)))
+}
+
+/// Whether a Kubernetes node takes a pod, and has the zone of its volumes.
+fn takes(seen: &Seen, pod: &Value, node: &Value) -> bool {
     let labels = &node["metadata"]["labels"];
     let selector = pod["spec"]["nodeSelector"].as_object().into_iter().flatten();
     let is_selected = selector.into_iter().all(|(key, value)| labels.get(key) == Some(value));
@@ -102,11 +168,8 @@ fn fits(seen: &Seen, pod: &Value, node: &Value) -> bool {
     let is_tolerated = hard.into_iter().all(|taint| tolerations().any(|it| tolerates(it, taint)));
     let is_open = node["spec"]["unschedulable"] != true && !is_going(node);
     let zone = text(&labels["topology.kubernetes.io/zone"]);
-    let has_claims = seen
-        .claims_of(pod)
-        .all(|claim| claim.is_some_and(|it| it["status"]["phase"] == "Bound" && !is_going(it)));
     let is_near = seen.volumes_of(pod).all(|volume| is_in_zone(volume, zone));
-    is_selected && is_tolerated && is_open && has_claims && is_near
+    is_selected && is_tolerated && is_open && is_near
 }
 
 /// Whether a PersistentVolume can be used in this zone.
