@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ec2sim::{Fate, InstanceState, InstanceView, JournalEntry, Simulator, VolumeView};
 use freehold::api::{Database, NodeClass};
+use freehold_box::legacy::{Legacy, Order};
 use k8s_openapi::NamespaceResourceScope;
 use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource};
@@ -27,11 +28,17 @@ pub trait Env {
     /// Its NodeClass.
     fn class(&self) -> &str;
 
+    /// The id of its cluster in tags.
+    fn cluster(&self) -> &str;
+
     /// The simulated EC2.
     fn ec2(&self) -> &Simulator;
 
     /// How long one fact may take to come.
     fn limit(&self) -> Duration;
+
+    /// Makes a database that Freehold never made: its machine and its objects.
+    async fn legacy(&self, order: Order<'_>) -> Legacy;
 
     /// The API of one kind in the namespace.
     fn api<K>(&self) -> Api<K>
@@ -55,6 +62,11 @@ pub trait Env {
     /// The operator's calls to EC2 since this entry of the journal.
     fn calls_since(&self, entry: u64) -> Vec<JournalEntry> {
         self.ec2().journal_since(entry).into_iter().filter(|entry| entry.caller == OPERATOR).collect()
+    }
+
+    /// The Database's tag by which a person permits the adoption of an instance or an EBS volume.
+    fn proof(&self, database: &str) -> String {
+        format!("{}/{}/{database}", self.cluster(), self.namespace())
     }
 
     /// The last entry of the journal.

@@ -4,9 +4,12 @@
 use std::future::Future;
 use std::time::Duration;
 
-use ec2sim::{Limits, Simulator};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ec2sim::{Limits, Options, Simulator};
 use freehold::api::keys::FINALIZER;
 use freehold_box::account::site::node_class;
+use freehold_box::legacy::{CALLER, Disk, INSTANCE_TYPE, Legacy, Order, SIZE_GIB, user_data};
 use freehold_rig::{Verb, Write};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
@@ -16,7 +19,9 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::env::Env;
-use crate::lives::house::{self, House, NAMESPACE, SLOW_ELECTION};
+use super::statements;
+use crate::lives::blow::Blow;
+use crate::lives::house::{self, CLUSTER, House, NAMESPACE, SLOW_ELECTION};
 use crate::lives::lies::Lies;
 use crate::lives::life::CALM;
 
@@ -46,15 +51,25 @@ impl RigEnv {
 
     /// The same with these flags of the operator, in an account with these limits.
     pub async fn start_with(flags: &[&str], limits: Limits) -> Self {
-        let mut house = House::build_in(1, Lies::none(), limits).await;
+        Self::start_in(flags, Options { limits, ..Options::default() }).await
+    }
+
+    /// The same in an account that is otherwise than usual; its clock and its delays are the rig's.
+    pub async fn start_in(flags: &[&str], account: Options) -> Self {
+        let mut env = Self::build_in(account).await;
         let flags: Vec<&str> = SLOW_ELECTION.iter().chain(flags).copied().collect();
-        house.start_with(1, &flags);
-        Self { house }
+        env.house.start_with(1, &flags);
+        env
     }
 
     /// The same before an operator runs.
     pub async fn build() -> Self {
-        Self { house: House::build_in(1, Lies::none(), Limits::NONE).await }
+        Self::build_in(Options { limits: Limits::NONE, ..Options::default() }).await
+    }
+
+    /// The operator has the policy that is shipped, unless the account has another one for it.
+    async fn build_in(account: Options) -> Self {
+        Self { house: House::build_as(1, Lies::none(), statements::enforced(account, CLUSTER)).await }
     }
 
     /// Starts the operator of its namespace.
@@ -66,6 +81,40 @@ impl RigEnv {
     /// Kills the operator, which is back after an hour.
     pub fn kill_operator(&self) {
         self.house.chaos.kill(Duration::from_secs(3600));
+    }
+
+    /// Kills the operator after so many more of its writes, which are carried out and answered; it is back
+    /// after a minute.
+    pub fn kill_operator_after(&self, writes: usize) {
+        self.house.chaos.strike_later(writes, Blow::After, Duration::from_secs(60));
+    }
+
+    /// Calls EC2 as this caller; the ids that it answers with.
+    pub fn call(&self, caller: &str, parameters: &[(&str, &str)]) -> Vec<String> {
+        self.ec2().call(caller, parameters).unwrap().resource_ids()
+    }
+
+    /// Launches an instance in the first subnet as a person does; its id.
+    pub fn launch(&self, caller: &str, instance_type: &str, name: &str, user_data: &str) -> String {
+        let (world, user_data) = (self.ec2().world(), STANDARD.encode(user_data));
+        let launch = [
+            ("Action", "RunInstances"),
+            ("ImageId", world.images[0].id.as_str()),
+            ("InstanceType", instance_type),
+            ("SubnetId", world.subnets[0].id.as_str()),
+            ("MinCount", "1"),
+            ("MaxCount", "1"),
+            ("UserData", &user_data),
+            ("TagSpecification.1.ResourceType", "instance"),
+            ("TagSpecification.1.Tag.1.Key", "Name"),
+            ("TagSpecification.1.Tag.1.Value", name),
+        ];
+        self.call(caller, &launch).into_iter().find(|id| id.starts_with("i-")).unwrap()
+    }
+
+    /// What the operator that runs now measures, as its endpoint says it.
+    pub fn metrics(&self) -> String {
+        self.house.metrics.lock().text().unwrap()
     }
 
     /// The class of this name, as it is when nobody has edited it.
@@ -130,6 +179,7 @@ impl RigEnv {
     pub async fn close(self) {
         self.house.rest().await;
         self.house.judge();
+        statements::note(&self.house.ec2);
     }
 }
 
@@ -150,7 +200,27 @@ impl Env for RigEnv {
         &self.house.ec2
     }
 
+    fn cluster(&self) -> &'static str {
+        CLUSTER
+    }
+
     fn limit(&self) -> Duration {
         CALM
+    }
+
+    async fn legacy(&self, order: Order<'_>) -> Legacy {
+        let instance = self.launch(CALLER, INSTANCE_TYPE, order.name, &user_data(order.name));
+        let mut disk = None;
+        if order.disk != Disk::Claimed {
+            let (zone, size) = (self.ec2().world().subnets[0].zone.clone(), SIZE_GIB.to_string());
+            let create = [
+                ("Action", "CreateVolume"),
+                ("AvailabilityZone", zone.as_str()),
+                ("Size", &size),
+                ("VolumeType", "gp3"),
+            ];
+            disk = Some((self.call(CALLER, &create).remove(0), zone));
+        }
+        Legacy::create_on(&self.client(), order, instance, disk).await.unwrap()
     }
 }

@@ -11,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use strum::IntoEnumIterator as _;
 
-use super::blow::Blow;
+use super::blow::{Blow, Strike};
 use super::lies::Lies;
 use super::lies_of_ec2;
 use super::operators::{Operators, Passing, identity};
@@ -120,6 +120,12 @@ impl Chaos {
     /// `Patch nodes`; it is away for so long.
     pub fn strike_at(&self, at: &'static str, blow: Blow, away: Duration) {
         *self.inner.struck_at.lock() = Some((at, blow, away));
+    }
+
+    /// Strikes the operator at the request after so many more that may change something.
+    pub fn strike_later(&self, writes: usize, blow: Blow, away: Duration) {
+        let number = self.effects() + writes + 1;
+        self.inner.lies.lock().strike = Some(Strike { number, blow, away });
     }
 
     /// Kills the first operator now, while none of its requests is underway that changes something; it stays

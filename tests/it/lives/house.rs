@@ -42,6 +42,9 @@ const START: i64 = 1_767_225_600;
 /// The database's namespace.
 pub const NAMESPACE: &str = "team-a";
 
+/// The cluster's id in tags.
+pub const CLUSTER: &str = "rig";
+
 /// Election at a tenth of its pace, for lives of many hours in which it is not what is looked at.
 pub const SLOW_ELECTION: [&str; 6] = [
     "--leader-elect-lease-duration",
@@ -186,6 +189,8 @@ pub struct House {
     pub suspended: Suspended,
     /// The password that the engine takes.
     pub engine_password: Passwords,
+    /// Of the operator that began last.
+    pub metrics: Arc<Mutex<Arc<Metrics>>>,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -203,6 +208,11 @@ impl House {
 
     /// The same with these zones, subnets and types.
     pub async fn build_on(seed: u64, lies: Lies, limits: Limits, world: World) -> Self {
+        Self::build_as(seed, lies, Options { limits, world, ..Options::default() }).await
+    }
+
+    /// The same in an account with these limits, this world and these policies.
+    pub async fn build_as(seed: u64, lies: Lies, account: Options) -> Self {
         let start = Timestamp::from_second(START).unwrap();
         let clock = Arc::new(VirtualClock { began: Instant::now(), set_by: Mutex::default() });
         let server = Server::new(freehold_rig::Clock::of_tokio(start));
@@ -216,9 +226,7 @@ impl House {
             delays: Delays::realistic(),
             visibility: lies.visibility,
             past: PAST,
-            limits,
-            world,
-            ..Options::default()
+            ..account
         })
         .unwrap();
         let cluster = Cluster::new(server.clone(), ec2.clone(), seed);
@@ -237,6 +245,7 @@ impl House {
             checkpoints: Checkpoints::default(),
             suspended: Suspended::default(),
             engine_password: Passwords::default(),
+            metrics: Arc::new(Mutex::new(Metrics::new())),
             clock,
             players,
         };
@@ -272,6 +281,7 @@ impl House {
                 checkpoints: self.checkpoints.clone(),
                 suspended: self.suspended.clone(),
                 passwords: self.engine_password.clone(),
+                metrics: Arc::clone(&self.metrics),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -283,12 +293,12 @@ impl House {
 impl House {
     /// What every pass of an operator would be given that leads nothing and only looks.
     pub fn looker(&self) -> Context {
-        let settings = Line::parse_from(["rig", "--cluster-id", "rig"]).settings;
+        let settings = Line::parse_from(["rig", "--cluster-id", CLUSTER]).settings;
         let clock: Arc<dyn freehold::clock::Clock> = self.clock.clone();
         let cloud = Arc::new(ModelCloud::new(self.ec2.clone(), OPERATOR));
         let (metrics, term) = (Metrics::new(), Arc::new(Term::new(Arc::clone(&clock))));
         let client = self.server.client("looker");
-        operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term)
+        operator::context(&settings, client, cloud, clock, CLUSTER.to_owned(), metrics, term)
     }
 }
 
@@ -301,6 +311,7 @@ struct Host {
     checkpoints: Checkpoints,
     suspended: Suspended,
     passwords: Passwords,
+    metrics: Arc<Mutex<Arc<Metrics>>>,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -321,22 +332,23 @@ impl Host {
     async fn process(&self) -> Lost {
         let name = self.chaos.begin(self.number);
         let identity = identity(self.number);
-        let line = ["rig", "--cluster-id", "rig", "--leader-elect-identity", identity.as_str()];
+        let line = ["rig", "--cluster-id", CLUSTER, "--leader-elect-identity", identity.as_str()];
         let settings =
             Line::parse_from(line.into_iter().chain(self.flags.iter().map(String::as_str))).settings;
         let clock: Arc<dyn freehold::clock::Clock> = self.clock.clone();
         let (metrics, term) = (Metrics::new(), Arc::new(Term::new(Arc::clone(&clock))));
+        *self.metrics.lock() = Arc::clone(&metrics);
         let way = self.chaos.way(name.clone(), Arc::clone(&term));
         let cloud = Arc::new(ModelCloud::over(self.ec2.clone(), OPERATOR, way));
         let client = self.server.client(&name);
         let scope = Scope::new(settings.namespace.iter().map(String::as_str));
         let election = &settings.election;
         let (ours, of_metrics) = (Arc::clone(&term), Arc::clone(&metrics));
-        let mut leadership = Leadership::new(client.clone(), election, "rig", scope, ours, of_metrics);
+        let mut leadership = Leadership::new(client.clone(), election, CLUSTER, scope, ours, of_metrics);
         let held = leadership.take().await;
         let client = gate::within(Arc::clone(&term), &client);
         let engines = self.engines(&name, &term);
-        let ctx = operator::context(&settings, client, cloud, clock, "rig".to_owned(), metrics, term);
+        let ctx = operator::context(&settings, client, cloud, clock, CLUSTER.to_owned(), metrics, term);
         let ctx = Context { engines, ..ctx };
         let stop = CancellationToken::new();
         let tasks = operator::start(&Arc::new(ctx), &settings, &stop);

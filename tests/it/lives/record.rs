@@ -1,6 +1,6 @@
 //! What has happened in a house, for the rules.
 
-use super::house::House;
+use super::house::{CLUSTER, House};
 use crate::properties::record::Record;
 use crate::world::OPERATOR;
 
@@ -8,7 +8,7 @@ impl House {
     /// What has happened so far.
     pub fn record(&self) -> Record {
         Record {
-            cluster: "rig".to_owned(),
+            cluster: CLUSTER.to_owned(),
             operator: OPERATOR.to_owned(),
             writes: self.server.journal(),
             changes: self.server.changes(),

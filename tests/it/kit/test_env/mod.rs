@@ -16,6 +16,7 @@ use ec2sim::Simulator;
 use freehold_box::account::Site;
 use freehold_box::cluster::control_plane::ControlPlane;
 pub use freehold_box::cluster::shared::run;
+use freehold_box::legacy::{Account, Legacy, Order};
 use kube::Client;
 
 use super::env::Env;
@@ -83,11 +84,19 @@ impl Env for TestEnv {
         &self.name
     }
 
+    fn cluster(&self) -> &str {
+        &self.name
+    }
+
     fn ec2(&self) -> &Simulator {
         self.site.simulator()
     }
 
     fn limit(&self) -> Duration {
         LIMIT
+    }
+
+    async fn legacy(&self, order: Order<'_>) -> Legacy {
+        Legacy::create(&self.client, &Account::of(&self.site), order).await.unwrap()
     }
 }
