@@ -3,23 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use ec2sim::InstanceState;
 use freehold::api::Node;
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Resource, ResourceExt as _};
+use parking_lot::Mutex;
 use pretty_assertions::assert_eq;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::tap::{Point, Which};
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::wait::{seen, within};
+use crate::lives::blow::Blow;
+use crate::lives::life::CALM;
 
 const NODE: &str = "orders-k3f9q-0";
 
@@ -32,30 +33,26 @@ where
     api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap()
 }
 
-/// Launches an instance by hand, with a tag that Freehold knows nothing of.
-fn launch(env: &TestEnv) -> String {
-    let user_data = STANDARD.encode(PLAIN);
-    let call = [
-        ("Action", "RunInstances"),
-        ("ImageId", "ami-0000000000000000a"),
-        ("InstanceType", "m7i.large"),
-        ("SubnetId", "subnet-0a000000000000000"),
-        ("MinCount", "1"),
-        ("MaxCount", "1"),
-        ("UserData", &user_data),
-        ("TagSpecification.1.ResourceType", "instance"),
-        ("TagSpecification.1.Tag.1.Key", "Name"),
-        ("TagSpecification.1.Tag.1.Value", "legacy"),
-        ("TagSpecification.2.ResourceType", "volume"),
-        ("TagSpecification.2.Tag.1.Key", "freehold.dev/adopt"),
-        ("TagSpecification.2.Tag.1.Value", "another"),
-    ];
-    let ids = env.ec2().call("a person", &call).unwrap().resource_ids();
-    ids.into_iter().find(|id| id.starts_with("i-")).unwrap()
+/// Launches an instance by hand, with a name of its own and a disk that another adoption was permitted for.
+fn launch(env: &RigEnv) -> String {
+    let id = env.launch("a person", "m7i.large", "legacy", PLAIN);
+    let disk = env.ec2().instance(&id).unwrap().attachments.remove(0).volume_id;
+    tag(env, &disk, "another");
+    id
 }
 
-async fn core_node(env: &TestEnv, id: &str) -> Result<CoreNode, String> {
-    let nodes = Api::<CoreNode>::all(env.client.clone()).list(&ListParams::default()).await;
+fn tag(env: &RigEnv, id: &str, value: &str) {
+    let call = [
+        ("Action", "CreateTags"),
+        ("ResourceId.1", id),
+        ("Tag.1.Key", "freehold.dev/adopt"),
+        ("Tag.1.Value", value),
+    ];
+    env.call("a person", &call);
+}
+
+async fn core_node(env: &RigEnv, id: &str) -> Result<CoreNode, String> {
+    let nodes = Api::<CoreNode>::all(env.client()).list(&ListParams::default()).await;
     let is_it = |node: &CoreNode| {
         let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
         provider_id.is_some_and(|provider_id| provider_id.ends_with(id))
@@ -70,8 +67,8 @@ fn effects(core_node: &CoreNode) -> Vec<String> {
     taints.into_iter().filter(|it| it.key == "freehold.dev/dedicated").map(|it| it.effect).collect()
 }
 
-async fn until_ready(env: &TestEnv, status: &str, reason: &str) -> String {
-    until("the Node's condition Ready", || async {
+async fn until_ready(env: &RigEnv, status: &str, reason: &str) -> String {
+    within(CALM, "the Node's condition Ready", || async {
         let node = env.api::<Node>().get(NODE).await.map_err(|error| error.to_string())?;
         let ready = node.condition("Ready");
         let is_it = ready.0 == status && (reason.is_empty() || ready.1 == reason);
@@ -89,9 +86,9 @@ struct Legacy {
 }
 
 impl Legacy {
-    async fn start(env: &TestEnv) -> Self {
+    async fn start(env: &RigEnv) -> Self {
         let id = launch(env);
-        let core_node = until("its Kubernetes node", || core_node(env, &id)).await;
+        let core_node = within(CALM, "its Kubernetes node", || core_node(env, &id)).await;
         let pod = json!({
             "metadata": {"name": "legacy-db-0"},
             "spec": {
@@ -106,23 +103,17 @@ impl Legacy {
     }
 
     /// What the message of the Node says to do.
-    fn allow(&mut self, env: &TestEnv) {
-        let value = format!("{}/{}/orders", env.name, env.name);
-        let call = [
-            ("Action", "CreateTags"),
-            ("ResourceId.1", &self.id),
-            ("Tag.1.Key", "freehold.dev/adopt"),
-            ("Tag.1.Value", &value),
-        ];
-        env.ec2().call("a person", &call).unwrap();
+    fn allow(&mut self, env: &RigEnv) {
+        let value = env.proof("orders");
+        tag(env, &self.id, &value);
         self.tags.insert("freehold.dev/adopt".to_owned(), value);
     }
 
     /// The Node that names it, and releases it with its own end.
-    async fn name(&self, env: &TestEnv) {
+    async fn name(&self, env: &RigEnv) {
         let node = json!({
             "metadata": {"name": NODE, "labels": {"freehold.dev/database": "orders"}},
-            "spec": {"nodeClassName": env.name, "instanceTypes": ["r7i.large"], "instanceID": self.id,
+            "spec": {"nodeClassName": env.class(), "instanceTypes": ["r7i.large"], "instanceID": self.id,
                 "release": true},
         });
         make(&env.api::<Node>(), node).await;
@@ -130,7 +121,7 @@ impl Legacy {
 
     /// It is a database's machine, and its pod is still there. It has no taint before its database is
     /// adopted: a new pod of it must find its machine.
-    async fn is_adopted(&self, env: &TestEnv) {
+    async fn is_adopted(&self, env: &RigEnv) {
         let core_node = core_node(env, &self.id).await.unwrap();
         assert_eq!(effects(&core_node), Vec::<String>::new());
         assert_eq!(core_node.labels().get("freehold.dev/dedicated").map(String::as_str), Some("true"));
@@ -139,8 +130,8 @@ impl Legacy {
     }
 
     /// It runs as it did before.
-    async fn is_released(&self, env: &TestEnv) {
-        until("the Node being gone", || async {
+    async fn is_released(&self, env: &RigEnv) {
+        within(CALM, "the Node being gone", || async {
             let node = env.api::<Node>().get_opt(NODE).await.map_err(|error| error.to_string())?;
             seen(node.is_none().then_some(()), || format!("{:?}", node.unwrap().condition("Ready")))
         })
@@ -157,7 +148,7 @@ impl Legacy {
         self.has_its_pod(env).await;
     }
 
-    async fn has_its_pod(&self, env: &TestEnv) {
+    async fn has_its_pod(&self, env: &RigEnv) {
         let pod = env.api::<Pod>().get("legacy-db-0").await.unwrap();
         assert_eq!((pod.uid(), pod.metadata.deletion_timestamp), (self.pod.uid(), None));
     }
@@ -165,8 +156,8 @@ impl Legacy {
 
 #[test]
 fn an_instance_that_ran_before_is_adopted_in_place_and_released_as_it_was() {
-    run(async {
-        let env = TestEnv::start("adopt-machine").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let mut legacy = Legacy::start(&env).await;
         legacy.name(&env).await;
         let message = until_ready(&env, "False", "AdoptionRefused").await;
@@ -186,50 +177,41 @@ fn an_instance_that_ran_before_is_adopted_in_place_and_released_as_it_was() {
     });
 }
 
-/// The effects of an adoption, in their order.
-const ADOPTION: [(&str, Which); 4] = [
-    ("record", Which { method: "PATCH", path: "/nodes/", body: &["\"instanceID\":\"i-"] }),
-    ("create-tags", Which { method: "POST", path: "/", body: &["Action=CreateTags"] }),
-    ("hold", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["finalizers"] }),
-    (
-        "dedicate",
-        Which { method: "PATCH", path: "/api/v1/nodes/", body: &["freehold.dev/dedicated\":\"true"] },
-    ),
-];
+/// The fewest writes of an adoption and a release: each has its effects at the Node, in EC2, and at the
+/// Kubernetes node.
+const FEWEST: usize = 7;
 
-/// The effects of a release, in their order.
-const RELEASE: [(&str, Which); 3] = [
-    ("restore", Which { method: "PATCH", path: "/api/v1/nodes/", body: &["finalizers", "labels"] }),
-    ("delete-tags", Which { method: "POST", path: "/", body: &["Action=DeleteTags"] }),
-    ("finalizer", Which { method: "PATCH", path: "/nodes/orders", body: &["finalizers"] }),
-];
+/// Adopts and releases a machine while the operator is struck so at this one of its writes; how many it made.
+async fn struck(strike: Option<(usize, Blow)>) -> usize {
+    let env = RigEnv::start().await;
+    let mut legacy = Legacy::start(&env).await;
+    let before = env.house.chaos.effects();
+    if let Some((writes, blow)) = strike {
+        env.house.chaos.strike_later(writes, blow, Duration::from_secs(60));
+    }
+    legacy.allow(&env);
+    legacy.name(&env).await;
+    until_ready(&env, "True", "").await;
+    legacy.is_adopted(&env).await;
+    env.api::<Node>().delete(NODE, &DeleteParams::default()).await.unwrap();
+    legacy.is_released(&env).await;
+    assert_eq!(env.mutations().get("RunInstances"), None);
+    let effects = env.house.chaos.effects() - before;
+    env.close().await;
+    effects
+}
 
 #[test]
-fn an_adoption_and_a_release_that_are_killed_at_each_of_their_effects_leave_the_machine_as_it_was() {
-    let points = [("before", Point::Before), ("lost", Point::AnswerLost), ("after", Point::After)];
-    let cases = points.map(|(at, point)| (format!("adopt-machine-{at}"), point)).to_vec();
-    run(each(cases, |name, point| async move {
-        let mut env = TestEnv::build(&name, Options { tapped_ec2: true, ..Options::default() }).await;
-        let mut legacy = Legacy::start(&env).await;
-        legacy.allow(&env);
-        legacy.name(&env).await;
-        let missed = env.kill_at_each(&ADOPTION, point, || async { false }).await;
-        assert_eq!(missed, [] as [&str; 0]);
-        env.start_operator();
-        until_ready(&env, "True", "").await;
-        legacy.is_adopted(&env).await;
-        env.kill_operator();
-        env.api::<Node>().delete(NODE, &DeleteParams::default()).await.unwrap();
-        let nodes = env.api::<Node>();
-        let is_gone = || {
-            let nodes = nodes.clone();
-            async move { nodes.get_opt(NODE).await.is_ok_and(|node| node.is_none()) }
-        };
-        let missed = env.kill_at_each(&RELEASE, point, is_gone).await;
-        assert_eq!(missed, [] as [&str; 0]);
-        env.start_operator();
-        legacy.is_released(&env).await;
-        assert_eq!(env.mutations().get("RunInstances"), None);
-        env.close().await;
-    }));
+fn an_adoption_and_a_release_that_are_killed_at_each_of_their_writes_leave_the_machine_as_it_was() {
+    let writes = Mutex::new(0);
+    rig_env::run(|| async { *writes.lock() = struck(None).await });
+    let writes = writes.into_inner();
+    assert!(writes >= FEWEST, "{writes}");
+    for write in 0..writes {
+        for blow in [Blow::Before, Blow::Lost, Blow::After] {
+            rig_env::run(|| async move {
+                struck(Some((write, blow))).await;
+            });
+        }
+    }
 }

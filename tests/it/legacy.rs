@@ -1,6 +1,7 @@
 //! A database that runs, made without Freehold, is adopted: its pod goes on running, nothing is launched or
 //! detached, and it lives on as any other; or it is released as it was found.
 
+mod claims;
 mod going_back;
 mod kills;
 mod volumes;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use ec2sim::InstanceState;
 use freehold::api::keys::FINALIZER;
 use freehold_box::base::persistent_volume::ebs_volume;
-use freehold_box::legacy::{Account, Disk, FileSystem, Legacy, Order};
+use freehold_box::legacy::{Disk, FileSystem, Legacy, Order};
 use freehold_box::writer::Dialect;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod};
@@ -21,9 +22,9 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::kit::env::Env as _;
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{LIMIT, seen, until};
+use crate::kit::env::Env;
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::wait::{seen, within};
 
 /// The person who adopts, in EC2's journal.
 const ADOPTER: &str = "adopter";
@@ -44,22 +45,22 @@ pub struct Found {
 
 /// A QuestDB that a provisioner made, on its own machine. Its pod selects its Kubernetes node by its name:
 /// tests share a cluster.
-pub async fn found(env: &TestEnv) -> Found {
+pub async fn found(env: &impl Env) -> Found {
     found_on(env, Disk::Claimed).await
 }
 
 /// The same, with a volume that came to be in this way.
-pub async fn found_on(env: &TestEnv, disk: Disk) -> Found {
-    let name = format!("{}-old", env.name);
+pub async fn found_on(env: &impl Env, disk: Disk) -> Found {
+    let name = format!("{}-old", env.namespace());
     let order = Order {
         engine: Dialect::Questdb,
-        namespace: &env.name,
+        namespace: env.namespace(),
         name: &name,
         file_system: FileSystem::Ext4,
         disk,
     };
-    let legacy = Legacy::create(&env.client, &Account::of(&env.site), order).await.unwrap();
-    legacy.serves(LIMIT).await.unwrap();
+    let legacy = env.legacy(order).await;
+    legacy.serves(env.limit()).await.unwrap();
     let record = record_of(env, &legacy).await;
     let volume = ebs_volume(&record).unwrap().to_owned();
     Found {
@@ -73,14 +74,14 @@ pub async fn found_on(env: &TestEnv, disk: Disk) -> Found {
 }
 
 /// The PersistentVolume of its claim.
-pub async fn record_of(env: &TestEnv, legacy: &Legacy) -> PersistentVolume {
+pub async fn record_of(env: &impl Env, legacy: &Legacy) -> PersistentVolume {
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
     let name = claim.spec.unwrap().volume_name.unwrap();
-    Api::<PersistentVolume>::all(env.client.clone()).get(&name).await.unwrap()
+    Api::<PersistentVolume>::all(env.client()).get(&name).await.unwrap()
 }
 
 /// The objects of the database as a person would keep them in Git, and the Kubernetes node of its machine.
-pub async fn objects(env: &TestEnv, legacy: &Legacy) -> Value {
+pub async fn objects(env: &impl Env, legacy: &Legacy) -> Value {
     let set = env.api::<StatefulSet>().get(&legacy.name).await.unwrap();
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
     let record = record_of(env, legacy).await;
@@ -101,8 +102,8 @@ pub async fn objects(env: &TestEnv, legacy: &Legacy) -> Value {
     })
 }
 
-async fn core_node(env: &TestEnv, instance: &str) -> CoreNode {
-    let nodes = Api::<CoreNode>::all(env.client.clone()).list(&ListParams::default()).await.unwrap();
+async fn core_node(env: &impl Env, instance: &str) -> CoreNode {
+    let nodes = Api::<CoreNode>::all(env.client()).list(&ListParams::default()).await.unwrap();
     let is_it = |node: &CoreNode| {
         let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_ref());
         provider_id.is_some_and(|id| id.ends_with(instance))
@@ -111,7 +112,7 @@ async fn core_node(env: &TestEnv, instance: &str) -> CoreNode {
 }
 
 /// What EC2 has of the database, but for the adopter's own tag.
-fn resources(env: &TestEnv, legacy: &Legacy, volume: &str) -> Value {
+fn resources(env: &impl Env, legacy: &Legacy, volume: &str) -> Value {
     let instance = env.ec2().instance(&legacy.instance).unwrap();
     let disk = env.ec2().volumes().into_iter().find(|it| it.id == volume).unwrap();
     let known = |tags: &BTreeMap<String, String>| {
@@ -129,8 +130,8 @@ fn resources(env: &TestEnv, legacy: &Legacy, volume: &str) -> Value {
 
 /// Waits until everything is as it was found: the provisioner's finalizer on the PersistentVolume follows the
 /// reclaim policy a little later.
-pub async fn as_found(env: &TestEnv, found: &Found) {
-    until("everything as it was found", || async {
+pub async fn as_found(env: &impl Env, found: &Found) {
+    within(env.limit(), "everything as it was found", || async {
         let objects = objects(env, &found.legacy).await;
         seen((objects == found.objects).then_some(()), || {
             format!("{objects:#}\nand not\n{:#}", found.objects)
@@ -141,7 +142,7 @@ pub async fn as_found(env: &TestEnv, found: &Found) {
 }
 
 /// Which pod runs, since when, and how often its containers were started again.
-pub async fn pod_run(env: &TestEnv, legacy: &Legacy) -> Value {
+pub async fn pod_run(env: &impl Env, legacy: &Legacy) -> Value {
     let pod = env.api::<Pod>().get(&format!("{}-0", legacy.name)).await.unwrap();
     let started = pod.status.as_ref().unwrap().start_time.clone();
     let containers = containers(&pod);
@@ -156,8 +157,8 @@ pub fn containers(pod: &Pod) -> Vec<Value> {
 }
 
 /// Tags instance and volume, as who may tag in EC2 does to permit the adoption.
-pub fn permit(env: &TestEnv, found: &Found, database: &str) {
-    let value = format!("{}/{}/{database}", env.name, env.name);
+pub fn permit(env: &impl Env, found: &Found, database: &str) {
+    let value = env.proof(database);
     let tagged = env.ec2().call(
         ADOPTER,
         &[
@@ -184,7 +185,7 @@ pub fn spec(found: &Found) -> Value {
 }
 
 /// What was done in EC2 since the database was found, by whom it may be, that costs it anything.
-fn calls_that_matter(env: &TestEnv, found: &Found) -> Vec<String> {
+fn calls_that_matter(env: &impl Env, found: &Found) -> Vec<String> {
     let harmless = ["CreateTags", "DeleteTags"];
     env.ec2()
         .journal_since(found.mark)
@@ -197,8 +198,8 @@ fn calls_that_matter(env: &TestEnv, found: &Found) -> Vec<String> {
 
 #[test]
 fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other() {
-    run(async {
-        let mut env = TestEnv::start("legacy").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let found = found(&env).await;
         permit(&env, &found, "orders");
         env.create("orders", &spec(&found)).await;
@@ -206,11 +207,12 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
         assert_eq!(pod_run(&env, &found.legacy).await, found.run);
         assert_eq!(calls_that_matter(&env, &found), Vec::<String>::new());
         let status = adopted.status.unwrap();
-        assert_eq!(status.endpoint.unwrap().host, format!("{}.{}.svc", found.legacy.name, env.name));
+        let host = format!("{}.{}.svc", found.legacy.name, env.namespace());
+        assert_eq!(status.endpoint.unwrap().host, host);
 
         // It moves to a machine that Freehold launches, with its volume and its template.
         env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-        until("the database on another machine", || async {
+        within(env.limit(), "the database on another machine", || async {
             let run = pod_run_if_any(&env, &found.legacy).await.ok_or("no pod")?;
             let is_moved = run["node"] != found.run["node"] && run["node"].is_string();
             seen(is_moved.then_some(()), || run.to_string())
@@ -219,7 +221,7 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
         env.ready("orders").await;
         let disk = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).unwrap();
         assert_ne!(disk.attachment.unwrap().instance_id, found.legacy.instance);
-        until("the machine that was adopted being terminated", || async {
+        within(env.limit(), "the machine that was adopted being terminated", || async {
             let state = env.ec2().instance(&found.legacy.instance).map(|it| it.state);
             seen((state == Some(InstanceState::Terminated)).then_some(()), || format!("{state:?}"))
         })
@@ -238,23 +240,28 @@ fn a_database_that_runs_is_adopted_without_a_restart_and_lives_on_as_any_other()
     });
 }
 
+/// The EBS volumes that are no instance's root.
+pub fn volumes(env: &impl Env) -> Vec<String> {
+    env.data_volumes().into_iter().map(|volume| volume.id).collect()
+}
+
 /// The pod of the database, whose name is not its Database's, is foreign on no machine.
-async fn not_evicted(env: &TestEnv) {
+async fn not_evicted(env: &impl Env) {
     let events: Vec<Event> = env.list().await;
     let evictions = events.iter().filter(|it| it.reason.as_deref() == Some("ForeignPodEvicted"));
     assert_eq!(evictions.map(|it| &it.note).collect::<Vec<_>>(), [] as [&Option<String>; 0]);
 }
 
 /// The same, while the pod may be away.
-async fn pod_run_if_any(env: &TestEnv, legacy: &Legacy) -> Option<Value> {
+async fn pod_run_if_any(env: &impl Env, legacy: &Legacy) -> Option<Value> {
     let pod = env.api::<Pod>().get_opt(&format!("{}-0", legacy.name)).await.ok()??;
     let node = pod.spec?.node_name;
     Some(json!({"uid": pod.metadata.uid, "node": node}))
 }
 
 /// The database is ready on a machine that Freehold launched, with its volume.
-async fn elsewhere(env: &TestEnv, found: &Found) {
-    until("the volume on a machine that Freehold launched", || async {
+async fn elsewhere(env: &impl Env, found: &Found) {
+    within(env.limit(), "the volume on a machine that Freehold launched", || async {
         let disk = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).ok_or("no volume")?;
         let holder = disk.attachment.map(|held| held.instance_id);
         let is_moved = holder.as_ref().is_some_and(|id| *id != found.legacy.instance);
@@ -265,8 +272,8 @@ async fn elsewhere(env: &TestEnv, found: &Found) {
 }
 
 /// The database is ready with a volume of 3 GiB.
-async fn larger(env: &TestEnv, found: &Found) {
-    until("the volume having grown", || async {
+async fn larger(env: &impl Env, found: &Found) {
+    within(env.limit(), "the volume having grown", || async {
         let shape = env.ec2().volumes().into_iter().find(|it| it.id == found.volume).unwrap().shape;
         seen((shape.size == 3).then_some(()), || format!("{shape:?}"))
     })
@@ -276,8 +283,8 @@ async fn larger(env: &TestEnv, found: &Found) {
 
 #[test]
 fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
-    run(async {
-        let env = TestEnv::start("legacy-lost").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let found = found(&env).await;
         permit(&env, &found, "orders");
         env.create("orders", &spec(&found)).await;
@@ -294,8 +301,8 @@ fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
 
 #[test]
 fn what_may_not_be_adopted_is_refused_and_released_as_it_was_found() {
-    run(async {
-        let mut env = TestEnv::start("legacy-refused").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let found = found(&env).await;
         // Who may only write Databases has no tag in EC2.
         env.create("orders", &spec(&found)).await;

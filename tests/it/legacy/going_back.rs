@@ -1,23 +1,22 @@
 //! An adopted database that does not start as its spec requests goes back to what it ran as before.
 
-use crate::kit::env::Env as _;
 use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// An image that the kubelets of virtual machines cannot pull.
+/// An image that no kubelet can pull.
 const NOT_THERE: &str = "registry.example/does-not-exist:2";
 
 /// The spec of the engine's container, as the pod has it.
-async fn engine(env: &TestEnv, found: &Found) -> Value {
+async fn engine(env: &RigEnv, found: &Found) -> Value {
     let pod = env.api::<Pod>().get(&format!("{}-0", found.legacy.name)).await.unwrap();
     json!(pod.spec.unwrap().containers[0])
 }
 
 #[test]
 fn an_adopted_database_that_does_not_start_as_requested_goes_back_and_serves() {
-    run(async {
-        let env = TestEnv::start("legacy-back").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let found = found(&env).await;
         permit(&env, &found, "orders");
         let before = engine(&env, &found).await;

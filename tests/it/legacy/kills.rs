@@ -10,11 +10,13 @@ use tokio::process::{Child, Command};
 
 use super::{Found, as_found, calls_that_matter, found, permit, pod_run, spec};
 use crate::kit::adopter::environment;
-use crate::kit::env::Env as _;
+use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::tap::{ANY_CHANGE, Point, Which};
 use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, until, within};
+use crate::lives::life::CALM;
 
 /// More writes than an adoption or a release has: one that makes no progress ends here.
 const MOST: usize = 120;
@@ -69,7 +71,7 @@ async fn dying(env: &mut TestEnv, what: &str, fact: impl AsyncFn(&TestEnv) -> bo
     panic!("{MOST} runs, each of few writes, did not bring {what}; the newest first: {last:#?}");
 }
 
-async fn is_ready(env: &TestEnv) -> bool {
+async fn is_ready(env: &impl Env) -> bool {
     env.api::<Database>().get("orders").await.unwrap().condition("Ready").0 == "True"
 }
 
@@ -118,31 +120,22 @@ fn an_adopter_and_an_operator_that_die_after_each_write_adopt_a_database_and_rel
 
 #[test]
 fn an_adoption_that_is_given_up_after_any_of_its_writes_leaves_the_database_as_it_was_found() {
-    run(async {
-        let mut env =
-            TestEnv::build("legacy-undone", Options { tapped_ec2: true, ..Options::default() }).await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         let found = found(&env).await;
         permit(&env, &found, "orders");
         let mut is_adopted = false;
         for writes in 0..MOST {
+            env.kill_operator_after(writes);
             env.create("orders", &spec(&found)).await;
-            let mut reached = env.tap.stop_later(ANY_CHANGE, writes, Point::After);
-            env.start_operator();
-            is_adopted = until("another write, or the adoption", || {
-                let has_written = reached.try_recv().is_ok();
-                let is_ready = is_ready(&env);
-                async move {
-                    let is_adopted = !has_written && is_ready.await;
-                    seen((has_written || is_adopted).then_some(is_adopted), || "neither".to_owned())
-                }
+            is_adopted = within(CALM, "another write, or the adoption", || async {
+                let is_dead = env.house.chaos.is_dead();
+                let is_adopted = !is_dead && is_ready(&env).await;
+                seen((is_dead || is_adopted).then_some(is_adopted), || "neither".to_owned())
             })
             .await;
-            env.kill_operator();
-            env.tap.disarm();
-            env.tap.thaw();
             env.edit("orders", &json!({"release": true})).await;
             env.delete("orders").await;
-            env.start_operator();
             env.gone("orders").await;
             as_found(&env, &found).await;
             assert_eq!(pod_run(&env, &found.legacy).await, found.run, "after {writes} writes");
@@ -150,7 +143,6 @@ fn an_adoption_that_is_given_up_after_any_of_its_writes_leaves_the_database_as_i
             if is_adopted {
                 break;
             }
-            env.kill_operator();
         }
         assert!(is_adopted, "the last round is a whole adoption");
         env.close().await;

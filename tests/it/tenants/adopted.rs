@@ -2,10 +2,9 @@
 //! them, and what would restart or end it, or lose its data, is refused or mended.
 
 use freehold::api::Database;
-use freehold::api::keys::{ADOPTION_ANNOTATION, FINALIZER};
-use freehold::cluster::{delete, is_conflict};
+use freehold::api::keys::ADOPTION_ANNOTATION;
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{PersistentVolume, Pod};
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, PropagationPolicy};
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
@@ -19,7 +18,7 @@ use crate::kit::permits::{self, Share};
 use crate::kit::rights::acting_as;
 use crate::kit::test_env::{TestEnv, run};
 use crate::kit::wait::{seen, until};
-use crate::legacy::{Found, as_found, found, permit, pod_run, record_of, spec};
+use crate::legacy::{Found, as_found, found, permit, pod_run, spec, volumes};
 
 /// The namespace of the release, of the operator and of the database.
 const OURS: &str = "admission-old";
@@ -281,118 +280,4 @@ fn unlike(answer: Result<DynamicObject, kube::Error>, says: &str) -> Option<Stri
         Err(said) => !says.is_empty() && said.contains(says),
     };
     (!is_right).then(|| format!("{answer:?}, and not {says:?}"))
-}
-
-#[test]
-fn a_claim_and_a_persistent_volume_that_were_deleted_are_created_again_with_the_same_data() {
-    run(async {
-        let env = TestEnv::start("legacy-claim").await;
-        let found = found(&env).await;
-        permit(&env, &found, "orders");
-        env.create("orders", &spec(&found)).await;
-        env.ready("orders").await;
-        let claims = env.api::<PersistentVolumeClaim>();
-        let claim = found.legacy.claim();
-        let first = claims.get(&claim).await.unwrap();
-        let record = record_of(&env, &found.legacy).await.name_any();
-
-        // It ends with the pod that uses it, which goes on.
-        claims.delete(&claim, &DeleteParams::default()).await.unwrap();
-        let message = env.until_condition("orders", "Stalled", "True", "AwaitingBinding").await;
-        assert!(message.contains("Set spec.running to false at a quiet hour"), "{message}");
-        assert_eq!(pod_run(&env, &found.legacy).await, found.run);
-        env.edit("orders", &json!({"running": false})).await;
-        until("another claim, bound to the same PersistentVolume", || async {
-            let again = claims.get_opt(&claim).await.map_err(|error| error.to_string())?;
-            let again = again.ok_or("no claim")?;
-            let phase = again.status.as_ref().and_then(|status| status.phase.as_deref());
-            let named = again.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
-            let is_again = again.uid() != first.uid() && phase == Some("Bound");
-            seen((is_again && named == Some(record.as_str())).then_some(()), || format!("{again:?}"))
-        })
-        .await;
-        env.until_condition("orders", "Ready", "False", "Paused").await;
-        env.edit("orders", &json!({"running": true})).await;
-        env.ready("orders").await;
-        assert_eq!(volumes(&env), std::slice::from_ref(&found.volume));
-
-        // Its PersistentVolume is gone by force.
-        let records = Api::<PersistentVolume>::all(env.client.clone());
-        let before = records.get(&record).await.unwrap().uid();
-        let bare = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-        records.delete(&record, &DeleteParams::default()).await.unwrap();
-        records.patch(&record, &PatchParams::default(), &bare).await.unwrap();
-        until("another PersistentVolume, and the claim bound to it", || async {
-            let again = records.get_opt(&record).await.map_err(|error| error.to_string())?;
-            let claim = claims.get(&claim).await.map_err(|error| error.to_string())?;
-            let phase = claim.status.and_then(|status| status.phase);
-            let is_again = again.as_ref().is_some_and(|again| again.uid() != before);
-            seen((is_again && phase.as_deref() == Some("Bound")).then_some(()), || {
-                format!("{again:?} {phase:?}")
-            })
-        })
-        .await;
-        env.ready("orders").await;
-        assert_eq!(volumes(&env), std::slice::from_ref(&found.volume));
-        env.close().await;
-    });
-}
-
-#[test]
-fn a_claim_that_is_deleted_while_no_operator_runs_is_replaced_by_no_empty_one() {
-    run(async {
-        let mut env = TestEnv::start("legacy-claim-held").await;
-        let found = found(&env).await;
-        permit(&env, &found, "orders");
-        env.create("orders", &spec(&found)).await;
-        env.ready("orders").await;
-        let (claims, pods) = (env.api::<PersistentVolumeClaim>(), env.api::<Pod>());
-        let (claim, pod) = (found.legacy.claim(), format!("{}-0", found.legacy.name));
-        let record = record_of(&env, &found.legacy).await.name_any();
-        changed_since(&pods, &pod).await;
-        assert_eq!(pod_run(&env, &found.legacy).await, found.run);
-
-        env.kill_operator();
-        let first = claims.get(&claim).await.unwrap();
-        claims.delete(&claim, &DeleteParams::default()).await.unwrap();
-        let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-        pods.delete(&pod, &at_once).await.unwrap();
-        until("Kubernetes letting the claim go", || async {
-            let claim = claims.get(&claim).await.map_err(|error| error.to_string())?;
-            assert_eq!(claim.uid(), first.uid());
-            let is_free = claim.metadata.deletion_timestamp.is_some() && claim.finalizers() == [FINALIZER];
-            seen(is_free.then_some(()), || format!("{:?}", claim.metadata))
-        })
-        .await;
-
-        env.start_operator();
-        until("another claim, bound to the same PersistentVolume", || async {
-            let again = claims.get_opt(&claim).await.map_err(|error| error.to_string())?;
-            let again = again.filter(|again| again.uid() != first.uid()).ok_or("no other claim")?;
-            let named = again.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
-            assert_eq!(named, Some(record.as_str()));
-            let phase = again.status.as_ref().and_then(|status| status.phase.as_deref());
-            seen((phase == Some("Bound")).then_some(()), || format!("{again:?}"))
-        })
-        .await;
-        env.ready("orders").await;
-        assert_eq!(volumes(&env), std::slice::from_ref(&found.volume));
-        env.close().await;
-    });
-}
-
-/// A pod that has changed since it was read is not deleted.
-async fn changed_since(pods: &Api<Pod>, name: &str) {
-    let read = pods.get(name).await.unwrap();
-    let changed = Patch::Merge(json!({"metadata": {"annotations": {"changed": "since"}}}));
-    pods.patch(name, &PatchParams::default(), &changed).await.unwrap();
-    let (uid, version) = (read.uid().unwrap(), read.resource_version().unwrap());
-    let answer = delete::delete_as_read(pods, name, &uid, &version).await;
-    assert!(answer.is_err_and(|error| is_conflict(&error)));
-    delete::delete_as_read(pods, "no-such-pod", &uid, &version).await.unwrap();
-}
-
-/// The EBS volumes that are no instance's root.
-fn volumes(env: &TestEnv) -> Vec<String> {
-    env.data_volumes().into_iter().map(|volume| volume.id).collect()
 }
