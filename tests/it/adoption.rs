@@ -1,5 +1,6 @@
 //! A volume that was retained: shown, listed, adopted on demand in its own namespace, and once.
 
+use std::path::Path;
 use std::process::Command;
 
 use freehold::api::{Database, Volume};
@@ -11,23 +12,27 @@ use serde_json::{Value, json};
 
 use crate::kit::env::Env;
 use crate::kit::objects::Told as _;
-use crate::kit::permits::Share;
 use crate::kit::rig_env::{self, RigEnv};
-use crate::kit::test_env::{Options, TestEnv, run};
+use crate::kit::test_env::TestEnv;
 use crate::kit::wait::{seen, within};
 use crate::lives::life::CALM;
 
 /// The records of the test environment's namespace, the newest last.
 async fn records(env: &impl Env) -> Vec<PersistentVolume> {
+    records_of(env, env.namespace()).await
+}
+
+/// The same of this namespace.
+async fn records_of(env: &impl Env, namespace: &str) -> Vec<PersistentVolume> {
     let all = Api::<PersistentVolume>::all(env.client())
         .list(&ListParams::default().labels("freehold.dev/retained=true"))
         .await;
     // A former record may still be on its way out.
-    let of_env = |record: &PersistentVolume| {
+    let is_of = |record: &PersistentVolume| {
         record.metadata.deletion_timestamp.is_none()
-            && record.annotations()["freehold.dev/database"].starts_with(&format!("{}/", env.namespace()))
+            && record.annotations()["freehold.dev/database"].starts_with(&format!("{namespace}/"))
     };
-    let mut records: Vec<_> = all.unwrap().items.into_iter().filter(of_env).collect();
+    let mut records: Vec<_> = all.unwrap().items.into_iter().filter(is_of).collect();
     records.sort_by_key(|record| record.annotations().get("freehold.dev/retained-at").cloned());
     records
 }
@@ -45,8 +50,13 @@ async fn made(env: &impl Env) -> Vec<u8> {
 
 /// The record of the volume of the database that was deleted, and the EBS volume.
 async fn kept(env: &impl Env) -> (String, String) {
+    kept_in(env, env.namespace()).await
+}
+
+/// The same in this namespace.
+async fn kept_in(env: &impl Env, namespace: &str) -> (String, String) {
     let record = within(env.limit(), "the record being Released", || async {
-        let record = records(env).await.pop().ok_or("none")?;
+        let record = records_of(env, namespace).await.pop().ok_or("none")?;
         let phase = record.status.as_ref().and_then(|status| status.phase.clone());
         seen((phase.as_deref() == Some("Released")).then(|| record.clone()), || format!("{phase:?}"))
     })
@@ -56,7 +66,7 @@ async fn kept(env: &impl Env) -> (String, String) {
 }
 
 /// `freehold retained` with these arguments; gives what it printed, and whether it ended well.
-fn listed(kubeconfig: &std::path::Path, arguments: &[&str]) -> (bool, String) {
+fn listed(kubeconfig: &Path, arguments: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_freehold"))
         .arg("retained")
         .args(arguments)
@@ -67,30 +77,43 @@ fn listed(kubeconfig: &std::path::Path, arguments: &[&str]) -> (bool, String) {
     (output.status.success(), text(&output.stdout) + &text(&output.stderr))
 }
 
+/// `freehold retained` lists nothing of this namespace.
+pub fn nothing_is_listed(kubeconfig: &Path, namespace: &str) {
+    let none = format!("namespace {namespace} has no retained volume");
+    assert!(listed(kubeconfig, &["-n", namespace]).1.contains(&none));
+}
+
+/// `freehold retained` lists the volume of `orders` of this namespace, which its policy retained.
+pub async fn is_listed(env: &TestEnv, namespace: &str) {
+    let kubeconfig = env.control_plane.kubeconfig().to_owned();
+    let (record, volume) = kept_in(env, namespace).await;
+    let (is_well, list) = listed(&kubeconfig, &["-n", namespace]);
+    for part in ["orders", "questdb 9.3.4", &volume, "100Gi", &record, "deletionPolicy Retain"] {
+        assert!(is_well && list.contains(part), "{part}: {list}");
+    }
+    let json: Value = serde_json::from_str(&listed(&kubeconfig, &["-A", "-o", "json"]).1).unwrap();
+    let ours = json.as_array().unwrap().iter().find(|kept| kept["volumeID"] == volume.as_str()).unwrap();
+    assert_eq!(
+        (ours["namespace"].as_str(), ours["persistentVolume"].as_str()),
+        (Some(namespace), Some(record.as_str()))
+    );
+}
+
 #[test]
-fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_namespace() {
-    run(async {
-        let mut env = TestEnv::start("adopt").await;
-        let kubeconfig = env.control_plane.kubeconfig().to_owned();
-        let none = "namespace adopt has no retained volume";
-        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains(none));
+fn a_list_of_retained_volumes_without_a_cluster_says_what_to_set() {
+    let nowhere = tempfile::tempdir().unwrap();
+    let (is_well, said) = listed(&nowhere.path().join("none"), &[]);
+    assert!(!is_well && said.contains("set KUBECONFIG"), "{said}");
+}
+
+#[test]
+fn a_kept_volume_is_reported_and_taken_over_only_when_asked_for_in_its_own_namespace() {
+    rig_env::run(|| async {
+        let env = RigEnv::start_of_all().await;
         let secret = made(&env).await;
         env.delete("orders").await;
         env.gone("orders").await;
         let (record, volume) = kept(&env).await;
-        let (is_well, list) = listed(&kubeconfig, &["-n", "adopt"]);
-        for part in ["orders", "questdb 9.3.4", &volume, "100Gi", &record, "deletionPolicy Retain"] {
-            assert!(is_well && list.contains(part), "{part}: {list}");
-        }
-        let json: Value = serde_json::from_str(&listed(&kubeconfig, &["-A", "-o", "json"]).1).unwrap();
-        let ours = json.as_array().unwrap().iter().find(|kept| kept["volumeID"] == volume.as_str()).unwrap();
-        assert_eq!(
-            (ours["namespace"].as_str(), ours["persistentVolume"].as_str()),
-            (Some("adopt"), Some(record.as_str()))
-        );
-        let nowhere = tempfile::tempdir().unwrap();
-        let (is_well, said) = listed(&nowhere.path().join("none"), &[]);
-        assert!(!is_well && said.contains("set KUBECONFIG"), "{said}");
 
         // The same name again: nothing is made before the spec says so, and then it starts anew.
         env.create("orders", &json!({})).await;
@@ -100,14 +123,8 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         env.edit("orders", &json!({"storage": {"startEmpty": true}})).await;
         let message =
             env.until_condition("orders", "RetainedVolumeFound", "True", "RetainedVolumeFound").await;
-        assert!(
-            message.contains(&volume)
-                && message.contains(&format!(
-                    "spec.storage.adoptRetained: \
-            {record}"
-                )),
-            "{message}"
-        );
+        let way = format!("spec.storage.adoptRetained: {record}");
+        assert!(message.contains(&volume) && message.contains(&way), "{message}");
         env.ready("orders").await;
         assert_eq!(env.data_volumes().len(), 2);
         assert!(password(&env, "orders").await != secret);
@@ -115,18 +132,7 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         env.delete("orders").await;
         env.gone("orders").await;
 
-        // Another namespace gets nothing, and nothing is made for it.
-        let stranger =
-            TestEnv::start_with("adopt-stranger", Options { share: Share::None, ..Options::default() }).await;
-        stranger.create("orders", &json!({"storage": {"adoptRetained": record}})).await;
-        let message = stranger.until_condition("orders", "Stalled", "True", "AdoptionRefused").await;
-        assert!(
-            message.contains("no record of a volume that was kept in namespace adopt-stranger"),
-            "{message}"
-        );
-        assert_eq!((stranger.ec2().instances().len(), stranger.ec2().volumes().len()), (0, 0));
-        assert_eq!(stranger.list::<Secret>().await.len(), 0);
-        stranger.close().await;
+        stranger_gets_nothing(&env, &record).await;
 
         // Less than it has is refused with the way out, and mended by an edit.
         env.create("orders", &json!({"storage": {"size": "50Gi", "adoptRetained": record}})).await;
@@ -141,7 +147,7 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         is_taken_over(&env, &record).await;
         assert_eq!(env.mutations()["CreateTags"], 1);
         assert!(env.list::<Volume>().await[0].status.as_ref().unwrap().ever_held);
-        assert!(listed(&kubeconfig, &["-n", "adopt"]).1.contains(none), "nothing is retained any more");
+        assert!(records(&env).await.is_empty(), "nothing is retained any more");
 
         // The line may go now; and what is kept again is a record again.
         env.edit("orders", &json!({"storage": {"adoptRetained": null}})).await;
@@ -156,6 +162,28 @@ fn a_kept_volume_is_told_listed_and_taken_over_only_when_asked_for_in_its_own_na
         );
         env.close().await;
     });
+}
+
+/// Another namespace gets nothing, and nothing is made for it.
+async fn stranger_gets_nothing(env: &RigEnv, record: &str) {
+    let (stranger, mark) = ("team-b", env.mark());
+    env.house.namespace(stranger).await;
+    env.house.create_in(stranger, "orders", &json!({"storage": {"adoptRetained": record}})).await;
+    let databases = Api::<Database>::namespaced(env.client(), stranger);
+    let message = within(CALM, "the refusal", || async {
+        let database = databases.get("orders").await.map_err(|error| error.to_string())?;
+        let (status, reason, message) = database.condition("Stalled");
+        let is_refused = status == "True" && reason == "AdoptionRefused";
+        seen(is_refused.then(|| message.clone()), || format!("{reason}: {message}"))
+    })
+    .await;
+    let none = format!("no record of a volume that was kept in namespace {stranger}");
+    assert!(message.contains(&none), "{message}");
+    let calls = env.calls_since(mark).into_iter().filter(|it| !ec2sim::reads(&it.action) && !it.dry_run);
+    assert_eq!(calls.map(|it| it.action).collect::<Vec<_>>(), [] as [String; 0]);
+    let secrets = Api::<Secret>::namespaced(env.client(), stranger);
+    assert!(secrets.list(&ListParams::default()).await.unwrap().items.is_empty());
+    env.house.delete_in(stranger, "orders").await;
 }
 
 /// The former record and its Secret are gone, and the disk's tags are those of its Volume.

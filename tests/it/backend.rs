@@ -12,23 +12,24 @@ use serde_json::json;
 
 use crate::kit::env::Env as _;
 use crate::kit::objects;
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::LIMIT;
+use crate::kit::rig_env::{self, RigEnv};
+use crate::lives::life::CALM;
 
 #[test]
 fn the_code_in_rust_has_one_database_however_often_it_is_created_and_tells_ready_from_stalled() {
-    run(async {
-        let env = TestEnv::start("backend").await;
-        let api = client::databases(&env.client, &env.name);
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
+        let (client, namespace) = (env.client(), env.namespace());
+        let api = client::databases(&client, namespace);
         let spec = |class: &str| {
             let changes = json!({"deletionPolicy": "Delete"});
-            objects::database(&env.name, class, "any", &changes)["spec"].clone()
+            objects::database(namespace, class, "any", &changes)["spec"].clone()
         };
-        let first = client::create(&api, "orders", &spec(&env.name)).await.unwrap();
-        let again = client::create(&api, "orders", &spec(&env.name)).await.unwrap();
+        let first = client::create(&api, "orders", &spec(env.class())).await.unwrap();
+        let again = client::create(&api, "orders", &spec(env.class())).await.unwrap();
         assert_eq!(first.uid(), again.uid());
-        let ready = client::ready(&api, "orders", LIMIT).await.unwrap();
-        let credentials = client::credentials(&env.client, &ready).await.unwrap();
+        let ready = client::ready(&api, "orders", CALM).await.unwrap();
+        let credentials = client::credentials(&client, &ready).await.unwrap();
         let expected = format!(
             "postgresql://{}:{}@{}:{}/qdb",
             credentials["username"], credentials["password"], credentials["host"], credentials["port"]
@@ -36,11 +37,11 @@ fn the_code_in_rust_has_one_database_however_often_it_is_created_and_tells_ready
         assert_eq!(credentials["uri"], expected);
 
         client::create(&api, "ledger", &spec("no-such-class")).await.unwrap();
-        let stalled = client::ready(&api, "ledger", LIMIT).await.unwrap_err().to_string();
+        let stalled = client::ready(&api, "ledger", CALM).await.unwrap_err().to_string();
         assert!(stalled.contains("NodeClass no-such-class does not exist"), "{stalled}");
 
         for name in ["orders", "ledger", "never-created"] {
-            client::delete(&api, name, LIMIT).await.unwrap();
+            client::delete(&api, name, CALM).await.unwrap();
         }
         assert_eq!((env.live_instances().len(), env.data_volumes().len()), (0, 0));
         env.close().await;

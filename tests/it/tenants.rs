@@ -4,7 +4,7 @@
 mod access;
 mod admission;
 mod adopted;
-mod alone;
+pub mod alone;
 mod altered;
 mod contract;
 mod images;

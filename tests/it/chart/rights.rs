@@ -13,12 +13,14 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::rendered;
+use crate::adoption;
 use crate::kit::chart::{of_kind, template};
 use crate::kit::env::Env as _;
 use crate::kit::objects::{self, Told as _};
 use crate::kit::rights;
 use crate::kit::test_env::{self, Options, TestEnv, run};
 use crate::kit::wait::{seen, until};
+use crate::tenants::alone::{self, Intruder};
 
 /// Whether this user may do that in this namespace.
 async fn may(client: &Client, user: &str, verb: &str, resource: &str, namespace: &str) -> bool {
@@ -177,46 +179,55 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
 }
 
 #[test]
-fn an_operator_of_some_namespace_needs_no_rights_in_others() {
+fn an_operator_of_two_namespaces_runs_the_databases_of_both_and_needs_no_rights_in_others() {
     run(async {
-        let mut env =
-            TestEnv::start_with("alone", Options { has_own_rights: true, ..Options::default() }).await;
+        let options = Options {
+            has_own_rights: true,
+            second_namespace: Some("both-further"),
+            ..Options::with([("foreign-pod-grace", 2)])
+        };
+        let mut env = TestEnv::start_with("both", options).await;
         env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
         env.ready("orders").await;
+        // Another tenant's pod is deleted from the machine, though its namespace is not watched.
+        let intruder = Intruder::settle(&env).await;
+        intruder.squat("stray", &alone::machine(&env).await).await;
+        intruder.is_evicted("stray").await;
+        until("the event about it", || async {
+            let events = alone::events(&env, "ForeignPodEvicted").await;
+            let names = events.iter().any(|note| note.contains("pod both-b/stray is deleted"));
+            seen(names.then_some(()), || format!("{events:?}"))
+        })
+        .await;
+        assert_eq!(env.live_instances().len(), 1, "the database serves on");
+        in_the_second_namespace(&env).await;
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;
         env.delete("orders").await;
         env.gone("orders").await;
+        intruder.leave().await;
         env.close().await;
     });
 }
 
-#[test]
-fn an_operator_of_two_namespaces_runs_the_databases_of_both() {
-    run(async {
-        let options =
-            Options { has_own_rights: true, second_namespace: Some("both-further"), ..Options::default() };
-        let mut env = TestEnv::start_with("both", options).await;
-        env.create("orders", &json!({})).await;
-        let databases = Api::<Database>::namespaced(env.client.clone(), "both-further");
-        let further = objects::database("both-further", &env.name, "orders", &json!({}));
-        databases.create(&PostParams::default(), &serde_json::from_value(further).unwrap()).await.unwrap();
-        env.ready("orders").await;
-        until("the database of the second namespace being Ready", || async {
-            let condition = databases.get("orders").await.unwrap().condition("Ready");
-            seen((condition.0 == "True").then_some(()), || format!("{condition:?}"))
-        })
-        .await;
-        databases.delete("orders", &DeleteParams::default()).await.unwrap();
-        until("the database of the second namespace being gone", || async {
-            let left = databases.get_opt("orders").await.unwrap();
-            seen(left.is_none().then_some(()), || format!("{:?}", left.unwrap().condition("Ready")))
-        })
-        .await;
-        env.delete("orders").await;
-        env.gone("orders").await;
-        env.close().await;
-    });
+/// A database lives and ends in the second namespace, and its volume is listed as retained.
+async fn in_the_second_namespace(env: &TestEnv) {
+    let databases = Api::<Database>::namespaced(env.client.clone(), "both-further");
+    adoption::nothing_is_listed(env.control_plane.kubeconfig(), "both-further");
+    let further = objects::database("both-further", &env.name, "orders", &json!({}));
+    databases.create(&PostParams::default(), &serde_json::from_value(further).unwrap()).await.unwrap();
+    until("the database of the second namespace being Ready", || async {
+        let condition = databases.get("orders").await.unwrap().condition("Ready");
+        seen((condition.0 == "True").then_some(()), || format!("{condition:?}"))
+    })
+    .await;
+    databases.delete("orders", &DeleteParams::default()).await.unwrap();
+    until("the database of the second namespace being gone", || async {
+        let left = databases.get_opt("orders").await.unwrap();
+        seen(left.is_none().then_some(()), || format!("{:?}", left.unwrap().condition("Ready")))
+    })
+    .await;
+    adoption::is_listed(env, "both-further").await;
 }
 
 #[test]

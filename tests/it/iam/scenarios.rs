@@ -1,7 +1,6 @@
-//! The operator under its IAM policy on a real API server: with a key of the class' own, and without the
-//! right to delete a volume.
+//! The operator under its IAM policy: with a key of the class' own, and without rights that it uses.
 
-use ec2sim::Policy;
+use ec2sim::{Limits, Options, Policy};
 use freehold::api::{Database, Node, Volume};
 use freehold_box::account::policy;
 use k8s_openapi::api::apps::v1::StatefulSet;
@@ -13,15 +12,25 @@ use super::shipped;
 use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
 use crate::kit::process::OPERATOR;
+use crate::kit::rig_env::{self, RigEnv};
 use crate::kit::statements;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::wait::{seen, within};
+use crate::lives::house::{CLUSTER, NAMESPACE};
+use crate::lives::life::CALM;
+
+/// An operator with the shipped policy, from which something is taken.
+async fn without(changed: impl FnOnce(&str) -> String) -> RigEnv {
+    let mut account = Options { limits: Limits::NONE, ..Options::default() };
+    let policy = Policy::read(&changed(&policy::text(&account.world, CLUSTER))).unwrap();
+    account.policies.insert(OPERATOR.to_owned(), policy);
+    RigEnv::start_in(&["--namespace", NAMESPACE], account).await
+}
 
 #[test]
 fn with_a_key_of_the_class_a_database_is_made_grown_and_snapshotted() {
-    run(async {
-        let mut env = TestEnv::build("key", Options::default()).await;
-        let key = env.site.world().kms_keys[0].clone();
+    rig_env::run(|| async {
+        let mut env = RigEnv::build().await;
+        let key = env.ec2().world().kms_keys[0].clone();
         env.edit_class(&json!({"kmsKeyID": key})).await;
         env.start_operator();
         env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
@@ -41,16 +50,12 @@ fn with_a_key_of_the_class_a_database_is_made_grown_and_snapshotted() {
 
 #[test]
 fn without_the_right_to_delete_volumes_the_volume_stays_until_the_policy_is_one_that_keeps_it() {
-    run(async {
-        let mut options = Options::default();
-        let shipped = policy::text(&options.simulator.world, "keeps-volumes");
-        let policy = Policy::read(&shipped::without_statement(&shipped, "DeleteVolumes")).unwrap();
-        options.simulator.policies.insert(OPERATOR.to_owned(), policy);
-        let mut env = TestEnv::start_with("keeps-volumes", options).await;
+    rig_env::run(|| async {
+        let env = without(|policy| shipped::without_statement(policy, "DeleteVolumes")).await;
         env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.ready("orders").await;
         env.delete("orders").await;
-        let message = until("the Volume reporting what is not allowed", || async {
+        let message = within(CALM, "the Volume reporting what is not allowed", || async {
             let volumes = env.list::<Volume>().await;
             let conditions: Vec<_> = volumes.iter().map(|volume| volume.condition("Ready")).collect();
             let refused = conditions.iter().find(|condition| condition.2.contains("ec2:DeleteVolume"));
@@ -71,22 +76,18 @@ fn without_the_right_to_delete_volumes_the_volume_stays_until_the_policy_is_one_
 
 #[test]
 fn without_the_right_to_read_tags_nothing_is_released_and_the_database_names_the_right() {
-    run(async {
-        let mut options = Options::default();
-        let shipped = policy::text(&options.simulator.world, "reads-no-tags");
-        let policy = Policy::read(&shipped::without_action(&shipped, "ec2:DescribeTags")).unwrap();
-        options.simulator.policies.insert(OPERATOR.to_owned(), policy);
-        let mut env = TestEnv::start_with("reads-no-tags", options).await;
+    rig_env::run(|| async {
+        let env = without(|policy| shipped::without_action(policy, "ec2:DescribeTags")).await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
         // Their status checks go on meanwhile.
-        let shown = |env: &TestEnv| -> Vec<_> {
+        let shown = |env: &RigEnv| -> Vec<_> {
             env.ec2().instances().into_iter().map(|it| (it.id, it.state, it.tags)).collect()
         };
         let instances = shown(&env);
         env.edit("orders", &json!({"release": true})).await;
         env.delete("orders").await;
-        until("the Node and the Database reporting what is not allowed", || async {
+        within(CALM, "the Node and the Database reporting what is not allowed", || async {
             let nodes: Vec<_> = env.list::<Node>().await.iter().map(|node| node.condition("Ready")).collect();
             let ready = env.list::<Database>().await[0].condition("Ready");
             let is_told = nodes.iter().all(|it| it.1 == "Forbidden") && ready.2.contains("ec2:DescribeTags");

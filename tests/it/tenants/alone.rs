@@ -2,9 +2,11 @@
 //! that joins without label and taint gets them.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
-use ec2sim::Outside;
+use ec2sim::{Limits, Outside};
 use freehold::api::{Database, Node};
+use freehold_rig::Verb;
 use k8s_openapi::api::core::v1::{Namespace, Node as CoreNode, Pod, ServiceAccount};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
@@ -19,15 +21,18 @@ use serde_json::{Value, json};
 
 use crate::kit::env::Env;
 use crate::kit::rig_env::{self, RigEnv};
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until, within};
+use crate::kit::test_env::TestEnv;
+use crate::kit::wait::{seen, within};
+use crate::lives::house::NAMESPACE;
 use crate::lives::life::CALM;
 
 /// A second tenant: a namespace, and a client that may create pods there and do nothing else.
-struct Intruder {
+pub struct Intruder {
     pods: Api<Pod>,
     /// With the administrator's rights, to see and to tidy up.
     seen: Api<Pod>,
+    /// How long one fact may take to come.
+    limit: Duration,
 }
 
 async fn make<K>(api: &Api<K>, object: Value)
@@ -49,7 +54,16 @@ fn in_cluster<K: Resource<Scope = ClusterResourceScope, DynamicType = ()>>(env: 
 }
 
 impl Intruder {
-    async fn settle(env: &TestEnv) -> Self {
+    /// On the rig, where rights are not looked at.
+    async fn settle_on_rig(env: &RigEnv) -> Self {
+        let namespace = format!("{}-b", env.namespace());
+        env.house.namespace(&namespace).await;
+        let pods = Api::namespaced(env.house.server.client("intruder"), &namespace);
+        Self { pods, seen: Api::namespaced(env.client(), &namespace), limit: env.limit() }
+    }
+
+    /// On a real control plane.
+    pub async fn settle(env: &TestEnv) -> Self {
         let namespace = format!("{}-b", env.name);
         make(&in_cluster::<Namespace>(env), json!({"metadata": {"name": namespace}})).await;
         let accounts = in_namespace::<ServiceAccount>(env, &namespace);
@@ -71,11 +85,12 @@ impl Intruder {
         kubeconfig.auth_infos[0].auth_info = Some(serde_json::from_value(json!({"token": token})).unwrap());
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let client = Client::try_from(config).unwrap();
-        Self { pods: Api::namespaced(client, &namespace), seen: in_namespace(env, &namespace) }
+        let pods = Api::namespaced(client, &namespace);
+        Self { pods, seen: in_namespace(env, &namespace), limit: env.limit() }
     }
 
     /// Puts a pod on a machine that tolerates everything, would end in a year, and is kept by a finalizer.
-    async fn squat(&self, name: &str, machine: &str) {
+    pub async fn squat(&self, name: &str, machine: &str) {
         let pod = json!({
             "metadata": {"name": name, "finalizers": ["example.com/never"]},
             "spec": {
@@ -87,7 +102,7 @@ impl Intruder {
             },
         });
         make(&self.pods, pod).await;
-        until("the stray pod being on the machine", || async {
+        within(self.limit, "the stray pod being on the machine", || async {
             let pod = self.seen.get(name).await.map_err(|error| error.to_string())?;
             let place = pod.spec.as_ref().and_then(|spec| spec.node_name.clone());
             seen((place.as_deref() == Some(machine)).then_some(()), || format!("{:?}", pod.status))
@@ -96,8 +111,8 @@ impl Intruder {
     }
 
     /// Waits until the pod is deleted, though its finalizer holds it.
-    async fn is_evicted(&self, name: &str) {
-        until("the stray pod being deleted", || async {
+    pub async fn is_evicted(&self, name: &str) {
+        within(self.limit, "the stray pod being deleted", || async {
             let pod = self.seen.get(name).await.map_err(|error| error.to_string())?;
             seen(pod.metadata.deletion_timestamp.map(|_| ()), || "it is not".to_owned())
         })
@@ -105,7 +120,7 @@ impl Intruder {
     }
 
     /// Lets its pods go.
-    async fn leave(self) {
+    pub async fn leave(self) {
         for pod in self.seen.list(&ListParams::default()).await.unwrap() {
             let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
             let _ = self.seen.patch(&pod.name_any(), &PatchParams::default(), &free).await;
@@ -114,13 +129,13 @@ impl Intruder {
 }
 
 /// The Kubernetes node of the only machine.
-async fn machine(env: &impl Env) -> String {
+pub async fn machine(env: &impl Env) -> String {
     let nodes: Vec<Node> = env.list().await;
     nodes.into_iter().find_map(|node| node.status?.core_node_name).unwrap()
 }
 
 /// The events of this reason on Freehold's Nodes.
-async fn events(env: &impl Env, reason: &str) -> Vec<String> {
+pub async fn events(env: &impl Env, reason: &str) -> Vec<String> {
     let all: Vec<Event> = env.list().await;
     all.into_iter().filter(|it| it.reason.as_deref() == Some(reason)).filter_map(|it| it.note).collect()
 }
@@ -161,67 +176,67 @@ fn a_machine_whose_user_data_forgets_label_and_taint_gets_them_before_it_counts_
 
 #[test]
 fn another_tenants_pod_is_deleted_from_the_machine_and_holds_no_pause_move_deletion_or_repair() {
-    let cases = ["pause", "move", "deletion", "repair"].map(|case| (format!("alone-{case}"), case)).to_vec();
-    run(each(cases, |name, case| async move {
-        let mut env = TestEnv::start_with(&name, Options::with([("foreign-pod-grace", 2)])).await;
-        env.create("orders", &json!({})).await;
-        env.ready("orders").await;
-        let intruder = Intruder::settle(&env).await;
-        let (host, instance) = (machine(&env).await, env.live_instances().remove(0).id);
-        intruder.squat("stray", &host).await;
-        intruder.is_evicted("stray").await;
-        until("the event about it", || async {
-            let events = events(&env, "ForeignPodEvicted").await;
-            let names = events.iter().any(|note| note.contains(&format!("pod {name}-b/stray is deleted")));
-            seen(names.then_some(()), || format!("{events:?}"))
-        })
-        .await;
-        let is_short = env.tap.seen().into_iter().any(|sent| {
-            sent.method == "DELETE"
-                && sent.path.ends_with("/pods/stray")
-                && sent.body.contains("\"gracePeriodSeconds\":2")
-        });
-        assert!(is_short, "its year of grace is cut short");
-        assert_eq!(env.live_instances().len(), 1, "the database serves on");
-        // Another one comes just before, and the finalizer still holds the first.
-        intruder.squat("stray-2", &host).await;
-        match case {
-            "pause" => {
-                env.edit("orders", &json!({"running": false})).await;
-                env.until_condition("orders", "Ready", "False", "Paused").await;
-                assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
-            }
-            "move" => {
-                env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
-                until("the database on another machine, and the old one over", || async {
-                    let live = env.live_instances();
-                    let is_moved = live.len() == 1 && live[0].instance_type == "m7i.large";
-                    let nodes = env.list::<Node>().await.len();
-                    seen((is_moved && nodes == 1).then_some(()), || format!("{live:?}, {nodes} Nodes"))
-                })
-                .await;
-                env.ready("orders").await;
-            }
-            "deletion" => {
-                env.delete("orders").await;
-                env.gone("orders").await;
-                assert_eq!(env.live_instances().len(), 0);
-            }
-            _ => {
-                env.ec2().outside(&Outside::Terminate.to(&instance)).unwrap();
-                until("the database on another machine", || async {
-                    let live = env.live_instances();
-                    let database = env.api::<Database>().get("orders").await.unwrap();
-                    let nodes = env.list::<Node>().await.len();
-                    let is_repaired = live.len() == 1 && live[0].id != instance && nodes == 1;
-                    seen(is_repaired.then_some(()), || format!("{live:?} {nodes} {:?}", database.status))
-                })
-                .await;
-                env.ready("orders").await;
-            }
+    for case in ["pause", "move", "deletion", "repair"] {
+        rig_env::run(|| holds_nothing(case));
+    }
+}
+
+async fn holds_nothing(case: &str) {
+    let flags = ["--namespace", NAMESPACE, "--foreign-pod-grace", "2"];
+    let env = RigEnv::start_with(&flags, Limits::NONE).await;
+    env.create("orders", &json!({})).await;
+    env.ready("orders").await;
+    let intruder = Intruder::settle_on_rig(&env).await;
+    let (host, instance) = (machine(&env).await, env.live_instances().remove(0).id);
+    intruder.squat("stray", &host).await;
+    intruder.is_evicted("stray").await;
+    within(CALM, "the event about it", || async {
+        let events = events(&env, "ForeignPodEvicted").await;
+        let names = events.iter().any(|note| note.contains(&format!("pod {NAMESPACE}-b/stray is deleted")));
+        seen(names.then_some(()), || format!("{events:?}"))
+    })
+    .await;
+    let is_short = env.wrote(Verb::Delete, "pods", "stray", "\"gracePeriodSeconds\":2").is_some();
+    assert!(is_short, "its year of grace is cut short");
+    assert_eq!(env.live_instances().len(), 1, "the database serves on");
+    // Another one comes just before, and the finalizer still holds the first.
+    intruder.squat("stray-2", &host).await;
+    match case {
+        "pause" => {
+            env.edit("orders", &json!({"running": false})).await;
+            env.until_condition("orders", "Ready", "False", "Paused").await;
+            assert_eq!((env.live_instances().len(), env.list::<Node>().await.len()), (0, 0));
         }
-        intruder.is_evicted("stray-2").await;
-        intruder.leave().await;
-        env.close().await;
-    }));
+        "move" => {
+            env.edit("orders", &json!({"instanceTypes": ["m7i.large"]})).await;
+            within(CALM, "the database on another machine, and the old one over", || async {
+                let live = env.live_instances();
+                let is_moved = live.len() == 1 && live[0].instance_type == "m7i.large";
+                let nodes = env.list::<Node>().await.len();
+                seen((is_moved && nodes == 1).then_some(()), || format!("{live:?}, {nodes} Nodes"))
+            })
+            .await;
+            env.ready("orders").await;
+        }
+        "deletion" => {
+            env.delete("orders").await;
+            env.gone("orders").await;
+            assert_eq!(env.live_instances().len(), 0);
+        }
+        _ => {
+            env.ec2().outside(&Outside::Terminate.to(&instance)).unwrap();
+            within(CALM, "the database on another machine", || async {
+                let live = env.live_instances();
+                let database = env.api::<Database>().get("orders").await.unwrap();
+                let nodes = env.list::<Node>().await.len();
+                let is_repaired = live.len() == 1 && live[0].id != instance && nodes == 1;
+                seen(is_repaired.then_some(()), || format!("{live:?} {nodes} {:?}", database.status))
+            })
+            .await;
+            env.ready("orders").await;
+        }
+    }
+    intruder.is_evicted("stray-2").await;
+    intruder.leave().await;
+    env.close().await;
 }

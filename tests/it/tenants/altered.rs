@@ -12,9 +12,7 @@ use serde_json::{Value, json};
 
 use crate::kit::env::Env;
 use crate::kit::rig_env::{self, RigEnv};
-use crate::kit::rights::{acting_as, give};
-use crate::kit::test_env::{TestEnv, run};
-use crate::kit::wait::{seen, until, within};
+use crate::kit::wait::{seen, within};
 use crate::lives::life::CALM;
 
 /// Who may edit ConfigMaps and StatefulSets of the namespace, and nothing else.
@@ -22,21 +20,6 @@ const TENANT: &str = "mallory";
 
 const PUBLISHED: &str = "questdb/questdb:9.3.4";
 const PROGRAM: &str = "registry.example/program:1";
-
-/// A client of the tenant.
-async fn tenant(env: &TestEnv) -> Client {
-    let rules = json!([
-        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "patch"]},
-        {"apiGroups": ["apps"], "resources": ["statefulsets"], "verbs": ["get", "patch"]},
-    ]);
-    let metadata = json!({"name": "editor", "namespace": env.name});
-    let role = json!({"kind": "Role", "metadata": metadata, "rules": rules});
-    let role_ref = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "editor"});
-    let binding = json!({"kind": "RoleBinding", "metadata": metadata, "roleRef": role_ref, "subjects": []});
-    let subjects = json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": TENANT}]);
-    give(&env.client, vec![role, binding], &subjects).await;
-    acting_as(&env.control_plane, TENANT).await
-}
 
 /// Edits an object of the namespace by strategic merge patch, as `kubectl edit` does.
 async fn edit<K>(client: &Client, env: &impl Env, name: &str, patch: Value)
@@ -114,13 +97,21 @@ fn what_a_tenant_writes_into_the_objects_of_a_database_is_reported_and_restored_
     });
 }
 
+/// Whether the Database ever had the condition that it is altered.
+fn was_reported(env: &RigEnv) -> bool {
+    let changes = env.house.server.changes();
+    let databases = changes.iter().filter(|it| it.resource == "databases.freehold.dev");
+    let conditions = databases.filter_map(|it| it.new.as_ref()?["status"]["conditions"].as_array());
+    conditions.flatten().any(|it| it["type"] == "Altered" && it["status"] == "True")
+}
+
 #[test]
 fn a_pod_that_was_started_from_a_tenants_template_is_reported_and_replaced() {
-    run(async {
-        let mut env = TestEnv::start("altered-pod").await;
+    rig_env::run(|| async {
+        let env = RigEnv::start().await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
-        let tenant = tenant(&env).await;
+        let tenant = env.house.server.client(TENANT);
         let (applied, running) = (content(&env).await.unwrap(), pod(&env).await.unwrap());
         assert_eq!(running.1, PUBLISHED);
 
@@ -129,19 +120,19 @@ fn a_pod_that_was_started_from_a_tenants_template_is_reported_and_replaced() {
         let mut patch = image(PROGRAM);
         patch["spec"]["updateStrategy"] = json!({"type": "RollingUpdate"});
         edit::<StatefulSet>(&tenant, &env, "orders", patch).await;
-        let altered = until("a pod of the tenant's template", || async {
+        let altered = within(CALM, "a pod of the tenant's template", || async {
             let pod = pod(&env).await?;
             seen((pod.1 == PROGRAM).then(|| pod.clone()), || format!("{pod:?}"))
         })
         .await;
 
-        env.start_operator();
-        env.until_condition("orders", "Altered", "True", "Altered").await;
-        let replaced = until("a pod of what Freehold applied", || async {
+        // The operator is back after an hour.
+        let replaced = within(CALM, "a pod of what Freehold applied", || async {
             let pod = pod(&env).await?;
             seen((pod.1 == PUBLISHED).then(|| pod.clone()), || format!("{pod:?}"))
         })
         .await;
+        assert!(was_reported(&env));
         assert!(replaced.0 != altered.0 && replaced.0 != running.0);
         until_restored(&env, &applied).await;
         let database = env.ready("orders").await;

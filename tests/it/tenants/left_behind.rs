@@ -2,25 +2,25 @@
 //! are orphaned, again and again.
 
 use freehold::api::{Database, Node, Volume};
+use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
-use kube::{Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::quota::Tenant;
 use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::permits::Share;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{seen, until};
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
-impl Tenant<'_, TestEnv> {
+impl Tenant<'_, RigEnv> {
     async fn delete(&self, name: &str, params: &DeleteParams) {
         self.api::<Database>().delete(name, params).await.unwrap();
     }
 
     async fn gone(&self, name: &str) {
-        until(&format!("Database {name} being gone"), || async {
+        within(CALM, &format!("Database {name} being gone"), || async {
             let left = self.api::<Database>().get_opt(name).await.map_err(|error| error.to_string())?;
             left.map_or(Ok(()), |database| Err(format!("{:?}", database.condition("Ready"))))
         })
@@ -30,7 +30,7 @@ impl Tenant<'_, TestEnv> {
     async fn grow(&self, name: &str, size: &str) {
         let grown = Patch::Merge(json!({"spec": {"storage": {"size": size}}}));
         self.api::<Database>().patch(name, &PatchParams::default(), &grown).await.unwrap();
-        until(&format!("the volume of {name} having {size}"), || async {
+        within(CALM, &format!("the volume of {name} having {size}"), || async {
             let (_, volumes) = self.nodes_and_volumes().await;
             let sizes: Vec<String> = volumes
                 .iter()
@@ -43,7 +43,7 @@ impl Tenant<'_, TestEnv> {
 
     /// Waits until a Database is refused, with these parts in the message.
     async fn refused(&self, name: &str, parts: &[&str]) {
-        until(&format!("Database {name} being refused for {parts:?}"), || async {
+        within(CALM, &format!("Database {name} being refused for {parts:?}"), || async {
             let stalled = self.database(name).await.condition("Stalled");
             let is_so = stalled.1 == "NotPermitted" && parts.iter().all(|part| stalled.2.contains(part));
             seen(is_so.then_some(()), || format!("{stalled:?}"))
@@ -63,29 +63,26 @@ fn orphan() -> DeleteParams {
     DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() }
 }
 
-fn first(env: &TestEnv) -> Tenant<'_, TestEnv> {
+fn first(env: &RigEnv) -> Tenant<'_, RigEnv> {
     Tenant::of(env, "first")
 }
 
-fn second(env: &TestEnv) -> Tenant<'_, TestEnv> {
+fn second(env: &RigEnv) -> Tenant<'_, RigEnv> {
     Tenant::of(env, "second")
 }
 
 /// Waits until this line is among the operator's metrics.
-async fn until_measured(env: &TestEnv, line: &str) {
-    let address = env.operator().endpoints().await;
-    let endpoints = Client::try_from(Config::new(address.parse().unwrap())).unwrap();
-    until(line, || async {
-        let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
-        let text = endpoints.request_text(request).await.map_err(|error| error.to_string())?;
-        seen(text.lines().any(|it| it == line).then_some(()), || text.clone())
+async fn until_measured(env: &RigEnv, line: &str) {
+    within(CALM, line, || async {
+        let text = env.metrics();
+        seen(text.lines().any(|it| it == line).then_some(()), || text)
     })
     .await;
 }
 
 /// The tenant deletes with the propagation policy Orphan, once while the operator runs and once without its
 /// finalizer. The first leaves nothing but a retained volume, the second a Node and a Volume.
-async fn orphan_two(env: &mut TestEnv) {
+async fn orphan_two(env: &RigEnv) {
     let delete = json!({"deletionPolicy": "Delete"});
     second(env).create("one", &delete).await;
     second(env).ready("one").await;
@@ -101,8 +98,8 @@ async fn orphan_two(env: &mut TestEnv) {
     second(env).api::<Database>().patch("two", &PatchParams::default(), &bare).await.unwrap();
     second(env).delete("two", &orphan()).await;
     second(env).gone("two").await;
-    env.start_operator();
-    until("both orphans reporting it", || async {
+    // It is back after an hour.
+    within(CALM, "both orphans reporting it", || async {
         let (nodes, volumes) = second(env).nodes_and_volumes().await;
         let says = (nodes[0].condition("Orphaned"), volumes[0].condition("Orphaned"));
         seen((says.0.0 == "True" && says.1.0 == "True").then_some(()), || format!("{says:?}"))
@@ -112,14 +109,12 @@ async fn orphan_two(env: &mut TestEnv) {
 
 #[test]
 fn volumes_that_are_retained_and_orphaned_again_and_again_stop_their_own_tenant_and_no_other() {
-    run(async {
-        let options = Options { watches_all: true, share: Share::Half, ..Options::default() };
-        let mut env = TestEnv::build_alone("left-behind", options).await;
-        env.start_operator();
+    rig_env::run(|| async {
+        let env = RigEnv::start_of_all().await;
         env.edit_class(&json!({"limits": {"databases": 2, "totalStorage": "350Gi"}})).await;
         Tenant::new(&env, "first").await.create("orders", &json!({})).await;
         Tenant::new(&env, "second").await;
-        orphan_two(&mut env).await;
+        orphan_two(&env).await;
 
         let second = second(&env);
         second.create("three", &json!({})).await;
