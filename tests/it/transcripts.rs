@@ -1,11 +1,10 @@
 //! The reference transcripts: what the operator asks of EC2 and of the API server in five lives of a
 //! database, word for word.
 //!
-//! A life is run with the shipped binary on the real API server and with virtual machines; what it wrote and
-//! called is compared with two files of `tests/it/transcripts`: `<life>.txt` has the writes, the calls, and
-//! the status of each condition at the end; `<life>.words.txt` has everything that is said: messages, causes,
-//! reasons, events. A change of wording touches the second only.
-//! `FREEHOLD_BLESS=1 cargo test --test it transcripts::` writes them anew.
+//! A life is run on the rig, in virtual time; what the operator wrote and called is compared with two files
+//! of `tests/it/transcripts`: `<life>.txt` has the writes, the calls, and the status of each condition at the
+//! end; `<life>.words.txt` has everything that is said: messages, causes, reasons, events. A change of
+//! wording touches the second only. `FREEHOLD_BLESS=1 cargo test --test it transcripts::` writes them anew.
 //!
 //! Writes and calls stand under the object whose controller made them, in their exact order: a controller
 //! works on one object at a time, so this order is the protocol (finalizer, intent, call, id), across the API
@@ -14,7 +13,7 @@
 //!
 //! Masked, each by a placeholder that is the same wherever the same thing stands: ids of instances, volumes
 //! and snapshots, names of Kubernetes nodes, UIDs, names with a hash of a UID, tokens (by owner and attempt),
-//! the password, the test environment's name, the hash of the box's user data, resourceVersions, times. What
+//! the password, the namespace, the hash of the box's user data, resourceVersions, times. What
 //! has no placeholder is what it is.
 //!
 //! Left out, since it depends on timing alone:
@@ -34,74 +33,44 @@
 mod mask;
 mod sheet;
 mod step;
+mod writes;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use ec2sim::{InstanceState, Outside};
-use freehold::api::{Database, EventReason, Node};
+use freehold::api::{Database, Node};
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::Api;
 use kube::api::ListParams;
 use pretty_assertions::StrComparison;
 use serde_json::json;
 
-use self::sheet::{DATABASE, Mark, Transcript, is_published, transcript};
+use self::sheet::{DATABASE, Mark, Transcript, transcript};
 use crate::kit::env::Env as _;
 use crate::kit::is_set;
-use crate::kit::test_env::{Options, TestEnv, run};
-use crate::kit::wait::{each, seen, until};
+use crate::kit::rig_env::{RigEnv, run};
+use crate::kit::wait::{seen, within};
+use crate::lives::life::CALM;
 
 /// The API group of the resources.
 const GROUP: &str = "freehold.dev";
 
-/// How long nothing may follow what a transcript holds.
-const QUIET: Duration = Duration::from_secs(2);
-
-/// The same when a transcript is made: what comes late must be in it.
-const QUIET_AT_BIRTH: Duration = Duration::from_secs(8);
-
-/// How long the last writes of a life may take, once everything has come to pass that it waits for.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Patient where a slow host would lead to a repetition: EC2 has half a minute of the wall clock to show a
-/// change, a kubelet minutes to be silent. What EC2 ends is shown ended at once, so that nobody sees it
-/// ending, and for a day, so that it is there to be looked up.
-fn patient() -> Options {
-    let options = Options::with([
-        ("modify-unconfirmed-timeout", 1800),
-        ("kubelet-silence-timeout", 7200),
-        ("fence-step-timeout", 7200),
-    ]);
-    let delays = ec2sim::Delays {
-        shutting_down: Duration::ZERO,
-        terminated: Duration::from_hours(24),
-        ..options.simulator.delays
-    };
-    Options { simulator: ec2sim::Options { delays, ..options.simulator.clone() }, ..options }
-}
-
-/// A test environment with a database that runs.
-async fn running(name: &str, changes: &serde_json::Value) -> TestEnv {
-    let env = TestEnv::start_with(name, patient()).await;
+/// An environment with a database that runs, and of whose creation nothing is left to follow.
+async fn running(changes: &serde_json::Value) -> RigEnv {
+    let env = RigEnv::start().await;
     env.create(DATABASE, changes).await;
     env.ready(DATABASE).await;
-    until("all conditions and events of the creation", || async {
-        let seen_so_far = env.tap.seen();
-        let is_there = is_published(&seen_so_far, "Database", EventReason::Ready);
-        seen(is_there.then_some(()), || "Ready is missing".to_owned())
-    })
-    .await;
+    env.house.rest().await;
     env
 }
 
 /// Waits until this machine is over, with its Node and its Kubernetes node.
-async fn over(env: &TestEnv, machine: &str) {
-    until("the old machine being over", || async {
+async fn over(env: &RigEnv, machine: &str) {
+    within(CALM, "the old machine being over", || async {
         let nodes = env.list::<Node>().await.len();
         let state = env.ec2().instance(machine).map(|view| view.state);
-        let core_nodes = Api::<CoreNode>::all(env.client.clone())
+        let core_nodes = Api::<CoreNode>::all(env.client())
             .list(&ListParams::default())
             .await
             .map_err(|error| error.to_string())?;
@@ -126,8 +95,8 @@ async fn over(env: &TestEnv, machine: &str) {
 
 #[test]
 fn a_creation_asks_for_what_it_always_did() {
-    run(async {
-        let env = running("lives-create", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+    run(|| async {
+        let env = running(&json!({"storage": {"iops": 3000, "throughput": 125}})).await;
         is_as_ever(&env, "create", "A database is created, until it is Ready", Mark::default()).await;
         env.close().await;
     });
@@ -135,8 +104,8 @@ fn a_creation_asks_for_what_it_always_did() {
 
 #[test]
 fn a_growth_asks_for_what_it_always_did() {
-    run(async {
-        let env = running("lives-grow", &json!({"storage": {"iops": 3000, "throughput": 125}})).await;
+    run(|| async {
+        let env = running(&json!({"storage": {"iops": 3000, "throughput": 125}})).await;
         let from = Mark::of(&env);
         env.edit(DATABASE, &json!({"storage": {"size": "200Gi", "iops": 6000}})).await;
         env.ready(DATABASE).await;
@@ -147,8 +116,8 @@ fn a_growth_asks_for_what_it_always_did() {
 
 #[test]
 fn a_move_asks_for_what_it_always_did() {
-    run(async {
-        let env = running("lives-move", &json!({"instanceTypes": ["r7i.large"]})).await;
+    run(|| async {
+        let env = running(&json!({"instanceTypes": ["r7i.large"]})).await;
         let machine = env.live_instances().remove(0).id;
         let from = Mark::of(&env);
         env.edit(DATABASE, &json!({"instanceTypes": ["m7i.large"]})).await;
@@ -161,8 +130,8 @@ fn a_move_asks_for_what_it_always_did() {
 
 #[test]
 fn a_loss_asks_for_what_it_always_did() {
-    run(async {
-        let env = running("lives-loss", &json!({})).await;
+    run(|| async {
+        let env = running(&json!({})).await;
         let machine = env.live_instances().remove(0).id;
         let from = Mark::of(&env);
         env.ec2().outside(&Outside::Terminate.to(&machine)).unwrap();
@@ -181,18 +150,18 @@ fn a_loss_asks_for_what_it_always_did() {
 
 #[test]
 fn a_deletion_asks_for_what_it_always_did_under_each_policy() {
-    let cases = ["Retain", "Snapshot", "Delete"]
-        .map(|policy| (format!("lives-{}", policy.to_lowercase()), policy))
-        .to_vec();
-    run(each(cases, |name, policy| async move {
-        let mut env = running(&name, &json!({"deletionPolicy": policy})).await;
-        let from = Mark::of(&env);
-        env.delete(DATABASE).await;
-        env.gone(DATABASE).await;
-        let life = format!("delete-{}", policy.to_lowercase());
-        is_as_ever(&env, &life, &format!("A database is deleted under deletionPolicy {policy}"), from).await;
-        env.close().await;
-    }));
+    for policy in ["Retain", "Snapshot", "Delete"] {
+        run(|| async move {
+            let env = running(&json!({"deletionPolicy": policy})).await;
+            let from = Mark::of(&env);
+            env.delete(DATABASE).await;
+            env.gone(DATABASE).await;
+            let life = format!("delete-{}", policy.to_lowercase());
+            let title = format!("A database is deleted under deletionPolicy {policy}");
+            is_as_ever(&env, &life, &title, from).await;
+            env.close().await;
+        });
+    }
 }
 
 fn golden(life: &str) -> [PathBuf; 2] {
@@ -201,38 +170,27 @@ fn golden(life: &str) -> [PathBuf; 2] {
 }
 
 /// Compares a life with its transcript, once nothing follows any more; or writes that down.
-async fn is_as_ever(env: &TestEnv, life: &str, title: &str, from: Mark) {
+async fn is_as_ever(env: &RigEnv, life: &str, title: &str, from: Mark) {
+    env.house.rest().await;
     let [calls, words] = golden(life);
-    let is_born = is_set("FREEHOLD_BLESS");
+    let found = transcript(env, title, from).await;
+    if is_set("FREEHOLD_BLESS") {
+        std::fs::write(&calls, found.calls).unwrap();
+        std::fs::write(&words, found.words).unwrap();
+        return;
+    }
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
     let expected = Transcript { calls: read(&calls), words: read(&words) };
-    let (started, mut last, mut since) = (Instant::now(), None, Instant::now());
-    loop {
-        let found = transcript(env, title, from).await;
-        if last.as_ref() != Some(&found) {
-            (last, since) = (Some(found.clone()), Instant::now());
-        }
-        if is_born && since.elapsed() >= QUIET_AT_BIRTH {
-            std::fs::write(&calls, found.calls).unwrap();
-            std::fs::write(&words, found.words).unwrap();
-            return;
-        }
-        if found == expected && since.elapsed() >= QUIET {
-            return;
-        }
-        if !is_born && started.elapsed() >= PATIENCE {
-            let differences = [
-                differences(&calls, &expected.calls, &found.calls),
-                differences(&words, &expected.words, &found.words),
-            ]
-            .concat();
-            panic!(
-                "{title}: what is asked for has changed (left: the transcript; right: this run); \
-                    FREEHOLD_BLESS=1 writes it anew\n{differences}"
-            );
-        }
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
+    let differences = [
+        differences(&calls, &expected.calls, &found.calls),
+        differences(&words, &expected.words, &found.words),
+    ]
+    .concat();
+    assert!(
+        differences.is_empty(),
+        "{title}: what is asked for has changed (left: the transcript; right: this run); \
+            FREEHOLD_BLESS=1 writes it anew\n{differences}"
+    );
 }
 
 /// The sections of a transcript that are not as expected, each with its lines compared: the expected ones on

@@ -10,8 +10,9 @@ use freehold::cloud::identity;
 use serde_json::{Map, Value};
 
 use super::GROUP;
+use crate::kit::env::Env as _;
+use crate::kit::rig_env::RigEnv;
 use crate::kit::tap::Seen;
-use crate::kit::test_env::TestEnv;
 
 /// In the place of a time.
 const TIME: &str = "<time>";
@@ -36,9 +37,9 @@ pub struct Mask {
 impl Mask {
     /// What a whole life has introduced, from its beginning: so a machine has the same number in each of its
     /// steps.
-    pub fn of(env: &TestEnv, seen: &[Seen], journal: &[JournalEntry]) -> Self {
-        let mut known = BTreeMap::from([(env.name.clone(), "<namespace>".to_owned())]);
-        let class = env.site.node_class(&env.name);
+    pub fn of(env: &RigEnv, seen: &[Seen], journal: &[JournalEntry]) -> Self {
+        let mut known = BTreeMap::from([(env.namespace().to_owned(), "<namespace>".to_owned())]);
+        let class = env.node_class(env.class());
         let user_data = class["spec"]["userData"].as_str().unwrap_or_default();
         known.insert(identity::user_data_hash(user_data), "<hash-of-user-data>".to_owned());
         names(&mut known, seen);

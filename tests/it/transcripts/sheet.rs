@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use super::mask::Mask;
 use super::step::{Place, Step, closing, is_conflict};
+use super::writes::seen;
 use crate::kit::env::Env as _;
-use crate::kit::tap::Seen;
-use crate::kit::test_env::TestEnv;
+use crate::kit::rig_env::RigEnv;
 
 /// The one database of every life.
 pub const DATABASE: &str = "orders";
@@ -36,8 +36,8 @@ pub struct Mark {
 
 impl Mark {
     /// Now.
-    pub fn of(env: &TestEnv) -> Self {
-        Self { seen: env.tap.mark(), journal: env.mark() }
+    pub fn of(env: &RigEnv) -> Self {
+        Self { seen: seen(env).len(), journal: env.mark() }
     }
 }
 
@@ -60,8 +60,8 @@ struct Part {
 }
 
 /// The life of a test environment since a mark.
-pub async fn transcript(env: &TestEnv, title: &str, from: Mark) -> Transcript {
-    let (seen, journal) = (env.tap.seen(), env.calls_since(0));
+pub async fn transcript(env: &RigEnv, title: &str, from: Mark) -> Transcript {
+    let (seen, journal) = (seen(env), env.calls_since(0));
     let mask = Mask::of(env, &seen, &journal);
     let owners = owners(&journal);
     let mut parts: BTreeMap<String, Part> = BTreeMap::new();
@@ -194,7 +194,7 @@ fn list(written: &mut BTreeMap<String, Vec<String>>, place: &str, value: &Value)
 }
 
 /// The conditions of every object that is there.
-async fn ends(env: &TestEnv, mask: &Mask) -> BTreeMap<String, Vec<Condition>> {
+async fn ends(env: &RigEnv, mask: &Mask) -> BTreeMap<String, Vec<Condition>> {
     let mut ends = BTreeMap::new();
     let databases = env.list::<Database>().await;
     ends.extend(databases.iter().map(|it| (format!("Database {}", it.name_any()), it.conditions().to_vec())));
@@ -278,15 +278,4 @@ fn without_repeats(steps: impl Iterator<Item = Step>) -> Vec<Step> {
         }
     }
     kept
-}
-
-/// Whether the operator has published this event of an object of this kind.
-pub fn is_published(seen: &[Seen], kind: &str, reason: EventReason) -> bool {
-    let mut events = seen
-        .iter()
-        .filter(|seen| seen.method == "POST" && seen.path.ends_with("/events") && seen.status < 300);
-    events.any(|event| {
-        let body: Value = serde_json::from_str(&event.body).unwrap_or_default();
-        body["regarding"]["kind"] == kind && body["reason"] == reason.as_str()
-    })
 }
