@@ -145,83 +145,92 @@ fn a_paused_questdb_is_backed_up_without_its_engine_and_the_snapshot_goes_with_t
     });
 }
 
-#[test]
-fn a_schedule_creates_a_backup_at_its_time_and_deletes_the_one_that_it_does_not_keep() {
-    run(async {
-        let env = TestEnv::start("backup-schedule").await;
-        env.create("orders", &json!({"engine": postgresql()["engine"], "deletionPolicy": "Delete"})).await;
-        env.ready("orders").await;
-        back_up(&env, "first", &json!({"databaseName": "orders"})).await;
-        let first = is(&env, "first", "Complete").await.status.unwrap().snapshot_id.unwrap();
-        let backups = env.api::<Backup>();
-        let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": "minutely"}}});
-        backups.patch("first", &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
-        let schedule = json!({
-            "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
-            "metadata": {"namespace": env.name, "name": "minutely"},
-            "spec": {"databaseName": "orders", "schedule": "* * * * *", "retention": {"count": 1}},
-        });
-        let schedule: BackupSchedule = serde_json::from_value(schedule).unwrap();
-        let schedules = env.api::<BackupSchedule>();
-        schedules.create(&PostParams::default(), &schedule).await.unwrap();
-        until("the first Backup being gone, with its snapshot", || async {
-            let left = backups.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
-            let names: Vec<String> = left.iter().map(kube::ResourceExt::name_any).collect();
-            let snapshots: Vec<String> = env.ec2().snapshots().into_iter().map(|it| it.id).collect();
-            let is_gone = !names.contains(&"first".to_owned()) && !snapshots.contains(&first.0);
-            seen(is_gone.then_some(()), || format!("{names:?} {snapshots:?}"))
-        })
-        .await;
-        let left = backups.list(&ListParams::default()).await.unwrap().items;
-        assert!(
-            left.iter().any(Backup::can_be_restored),
-            "the last one that can be restored stays: {left:?}"
-        );
-        schedules.delete("minutely", &DeleteParams::default()).await.unwrap();
-        env.close().await;
-    });
-}
-
 /// An engine of which being ready is all that is checked: on virtual machines none answers.
 fn custom() -> Value {
     let custom = json!({"image": "registry.example/db:1", "port": 9000, "dataPath": "/data"});
     json!({"type": "custom", "version": null, "custom": custom})
 }
 
+async fn label(env: &TestEnv, backup: &str, schedule: &str) {
+    let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": schedule}}});
+    let backups = env.api::<Backup>();
+    backups.patch(backup, &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
+}
+
+async fn schedule(env: &TestEnv, name: &str, spec: &Value) {
+    let schedule = json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
+        "metadata": {"namespace": env.name, "name": name}, "spec": spec,
+    });
+    let schedule = serde_json::from_value(schedule).unwrap();
+    env.api::<BackupSchedule>().create(&PostParams::default(), &schedule).await.unwrap();
+}
+
 #[test]
-fn a_backup_is_verified_in_a_database_that_is_deleted_with_its_machine_and_volume() {
+fn the_pages_can_be_followed_and_a_schedule_creates_verifies_and_deletes_backups_by_its_rights() {
     run(async {
-        let env = TestEnv::start("backup-verified").await;
-        env.create("orders", &json!({"engine": custom(), "deletionPolicy": "Delete"})).await;
-        env.ready("orders").await;
-        back_up(&env, "first", &json!({"databaseName": "orders"})).await;
+        let mut env = TestEnv::start("backups").await;
+        pages::are_followed(&mut env).await;
+        env.create("ledger", &json!({"engine": custom(), "deletionPolicy": "Delete"})).await;
+        env.ready("ledger").await;
+        back_up(&env, "first", &json!({"databaseName": "ledger"})).await;
         is(&env, "first", "Complete").await;
-        let label = json!({"metadata": {"labels": {"freehold.dev/backup-schedule": "yearly"}}});
-        let backups = env.api::<Backup>();
-        backups.patch("first", &PatchParams::default(), &Patch::Merge(&label)).await.unwrap();
-        let schedule = json!({
-            "apiVersion": "freehold.dev/v1alpha1", "kind": "BackupSchedule",
-            "metadata": {"namespace": env.name, "name": "yearly"},
-            "spec": {"databaseName": "orders", "schedule": "0 0 1 1 *", "verify": {"schedule": "* * * * *"}},
-        });
-        let schedules = env.api::<BackupSchedule>();
-        schedules.create(&PostParams::default(), &serde_json::from_value(schedule).unwrap()).await.unwrap();
-        let verified = is(&env, "first", "Verified").await.status.unwrap().verification.unwrap();
-        assert!(verified.database_name.starts_with("verify-yearly-"), "{verified:?}");
-        let suspended = json!({"spec": {"suspend": true}});
-        schedules.patch("yearly", &PatchParams::default(), &Patch::Merge(&suspended)).await.unwrap();
-        until("nothing of the verification being left", || async {
-            let all = env.api::<Database>().list(&ListParams::default()).await;
-            let all = all.map_err(|error| error.to_string())?.items;
-            let names: Vec<String> = all.iter().map(kube::ResourceExt::name_any).collect();
-            let (machines, volumes) = (env.live_instances().len(), env.data_volumes().len());
-            let is_alone = names == ["orders"] && machines == 1 && volumes == 1;
-            seen(is_alone.then_some(()), || format!("{names:?}, {machines} machines, {volumes} volumes"))
-        })
-        .await;
-        schedules.delete("yearly", &DeleteParams::default()).await.unwrap();
+        verifies(&env).await;
+        creates_and_deletes(&env).await;
         env.close().await;
     });
+}
+
+/// What there is: the Databases' names, and how many machines and volumes.
+async fn present(env: &TestEnv) -> Result<(Vec<String>, usize, usize), String> {
+    let all = env.api::<Database>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+    let names = all.items.iter().map(kube::ResourceExt::name_any).collect();
+    Ok((names, env.live_instances().len(), env.data_volumes().len()))
+}
+
+/// The backup is verified in a database that is deleted with its machine and volume.
+async fn verifies(env: &TestEnv) {
+    let before = present(env).await.unwrap();
+    label(env, "first", "yearly").await;
+    let verify = json!({"schedule": "* * * * *"});
+    let spec = json!({"databaseName": "ledger", "schedule": "0 0 1 1 *", "verify": verify});
+    schedule(env, "yearly", &spec).await;
+    let verified = is(env, "first", "Verified").await.status.unwrap().verification.unwrap();
+    assert!(verified.database_name.starts_with("verify-yearly-"), "{verified:?}");
+    let schedules = env.api::<BackupSchedule>();
+    let suspended = json!({"spec": {"suspend": true}});
+    schedules.patch("yearly", &PatchParams::default(), &Patch::Merge(&suspended)).await.unwrap();
+    until("nothing of the verification being left", || async {
+        let now = present(env).await?;
+        seen((now == before).then_some(()), || format!("{now:?}, and not {before:?}"))
+    })
+    .await;
+    schedules.delete("yearly", &DeleteParams::default()).await.unwrap();
+}
+
+/// A schedule creates a backup at its time, and deletes the one that it does not keep.
+async fn creates_and_deletes(env: &TestEnv) {
+    let backups = env.api::<Backup>();
+    let first = backups.get("first").await.unwrap().status.unwrap().snapshot_id.unwrap();
+    label(env, "first", "minutely").await;
+    let retention = json!({"count": 1});
+    let spec = json!({"databaseName": "ledger", "schedule": "* * * * *", "retention": retention});
+    schedule(env, "minutely", &spec).await;
+    until("the first Backup being gone, with its snapshot", || async {
+        let left = backups.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let names: Vec<String> = left.iter().map(kube::ResourceExt::name_any).collect();
+        let snapshots: Vec<String> = env.ec2().snapshots().into_iter().map(|it| it.id).collect();
+        let is_gone = !names.contains(&"first".to_owned()) && !snapshots.contains(&first.0);
+        seen(is_gone.then_some(()), || format!("{names:?} {snapshots:?}"))
+    })
+    .await;
+    let left = backups.list(&ListParams::default()).await.unwrap().items;
+    let of_schedule = |it: &&Backup| it.spec.database_name == "ledger";
+    assert!(
+        left.iter().filter(of_schedule).any(Backup::can_be_restored),
+        "the last one that can be restored stays: {left:?}"
+    );
+    env.api::<BackupSchedule>().delete("minutely", &DeleteParams::default()).await.unwrap();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ec2sim::JournalEntry;
 use freehold::api::{Database, Node, Volume};
+use freehold_rig::Write;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::{Client, Config, ResourceExt as _};
 use pretty_assertions::assert_eq;
@@ -12,10 +13,12 @@ use serde_json::json;
 
 use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
-use crate::kit::permits::Share;
-use crate::kit::tap::{LAUNCHED, Point, Seen};
+use crate::kit::rig_env::{self, RigEnv};
+use crate::kit::tap::{LAUNCHED, Point};
 use crate::kit::test_env::{Options, TestEnv, run};
 use crate::kit::wait::{seen, until, within};
+use crate::lives::house::NAMESPACE;
+use crate::lives::life::CALM;
 
 /// How many databases.
 const FLEET: usize = 100;
@@ -26,14 +29,12 @@ const SWEEPS: usize = 10;
 /// The most calls to EC2 in a minute at rest.
 const CALLS_A_MINUTE: f64 = 5.0;
 
-/// Where the events of elections are.
-const ELECTIONS: &str = "/apis/events.k8s.io/v1/namespaces/kube-system/events";
+const LEASES: &str = "leases.coordination.k8s.io";
 
-/// The whole fleet's creation, on a machine that compiles meanwhile.
-const LIMIT: Duration = Duration::from_mins(10);
+const EVENTS: &str = "events.events.k8s.io";
 
 /// Everything that must not change by a restart: each object with its version.
-async fn versions(env: &TestEnv) -> BTreeMap<String, String> {
+async fn versions(env: &RigEnv) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut add = |kind: &str, name: String, version: Option<String>| {
         all.insert(format!("{kind}/{name}"), version.unwrap_or_default())
@@ -64,8 +65,8 @@ fn sweeps(calls: &[JournalEntry]) -> usize {
 }
 
 /// Waits until the operator has swept this often since the mark, and gives its calls.
-async fn swept(env: &TestEnv, mark: u64, times: usize) -> Vec<JournalEntry> {
-    within(LIMIT, "the operator's sweeps", || async {
+async fn swept(env: &RigEnv, mark: u64, times: usize) -> Vec<JournalEntry> {
+    within(CALM, "the operator's sweeps", || async {
         let calls = env.calls_since(mark);
         seen((sweeps(&calls) >= times).then(|| calls.clone()), || format!("{} sweeps", sweeps(&calls)))
     })
@@ -76,21 +77,21 @@ fn mutating(calls: &[JournalEntry]) -> Vec<&JournalEntry> {
     calls.iter().filter(|entry| !entry.action.starts_with("Describe")).collect()
 }
 
+/// The operator's writes since this mark in the API server's journal, but for its Lease.
+fn writes_since(env: &RigEnv, mark: usize) -> Vec<Write> {
+    let writes = env.house.server.journal_after(mark).into_iter();
+    writes.filter(|it| it.caller.starts_with("operator-") && it.resource != LEASES).collect()
+}
+
 #[test]
 fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_nothing() {
-    run(async {
-        // The default proportions, but for how long a machine may take to join and to be well again: a
-        // hundred of them join one after another, and neither plays a part at rest.
-        let settings = BTreeMap::from([("registration-timeout", 7200), ("loss-grace-period", 7200)]);
-        let mut env = TestEnv::start_with(
-            "fleet",
-            Options { scale: 20, settings, share: Share::Half, ..Options::default() },
-        )
-        .await;
+    rig_env::run(|| async {
+        // EC2's own limits of requests hold.
+        let env = RigEnv::start_in(&["--namespace", NAMESPACE], ec2sim::Options::default()).await;
         for number in 0..FLEET {
             env.create(&format!("db-{number:03}"), &json!({})).await;
         }
-        within(LIMIT, "every database being Ready", || async {
+        within(CALM, "every database being Ready", || async {
             let databases = env.list::<Database>().await;
             let waiting: Vec<_> =
                 databases.iter().filter(|database| database.condition("Ready").0 != "True").collect();
@@ -104,68 +105,81 @@ fn a_hundred_databases_at_rest_cost_five_reads_a_minute_and_a_restart_changes_no
             BTreeMap::from([("RunInstances".to_owned(), FLEET), ("CreateVolume".to_owned(), FLEET)])
         );
 
-        // What followed the last Ready is over when a whole sweep's time brings no write.
-        within(LIMIT, "the operator coming to rest", || async {
-            let mark = env.tap.mark();
-            swept(&env, env.mark(), 2).await;
-            let writes = env.tap.writes_since(mark);
-            seen(writes.is_empty().then_some(()), || format!("{writes:?}"))
-        })
-        .await;
-        let (writes, mark, began) = (env.tap.mark(), env.mark(), env.ec2().now());
+        env.house.rest().await;
+        let (writes, mark, began) = (env.house.server.journal_length(), env.mark(), env.ec2().now());
         let calls = swept(&env, mark, SWEEPS).await;
         let minutes = env.ec2().now().duration_since(began).as_secs_f64() / 60.0;
         assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
-        let written: Vec<_> = env
-            .tap
-            .writes_since(writes)
-            .into_iter()
-            .map(|seen| (seen.method, seen.path, seen.body))
-            .collect();
-        assert_eq!(written, []);
+        assert!(writes_since(&env, writes).is_empty(), "{:?}", writes_since(&env, writes));
         let most = CALLS_A_MINUTE * minutes.ceil();
         let calls = u32::try_from(calls.len()).unwrap();
         assert!(f64::from(calls) <= most, "{calls} calls in {minutes:.1} min");
 
         let before = versions(&env).await;
-        let (took, clean) = env.stop_operator().await;
-        assert!(clean, "the operator's end was not 0, after {took:?}");
-        let (writes, mark) = (env.tap.mark(), env.mark());
-        env.start_operator();
+        let (writes, mark) = (env.house.server.journal_length(), env.mark());
+        env.house.chaos.kill(Duration::from_secs(1));
         let calls = swept(&env, mark, 4).await;
         assert_eq!(mutating(&calls), Vec::<&JournalEntry>::new());
-        let is_election = |seen: &Seen| seen.path == ELECTIONS && seen.body.contains("\"LeaderElection\"");
+        let is_election = |it: &Write| it.resource == EVENTS && it.body["action"] == "LeaderElection";
         let (elections, others): (Vec<_>, Vec<_>) =
-            env.tap.writes_since(writes).into_iter().partition(is_election);
-        assert_eq!(elections.len(), 1, "that this operator leads now is told once: {elections:?}");
-        let written: Vec<_> = others.into_iter().map(|seen| (seen.method, seen.path, seen.body)).collect();
-        assert_eq!(written, []);
+            writes_since(&env, writes).into_iter().partition(is_election);
+        assert_eq!(elections.len(), 1, "that this operator leads now is reported once: {elections:?}");
+        assert!(others.is_empty(), "{others:?}");
         assert_eq!(versions(&env).await, before);
         env.close().await;
     });
 }
 
+/// What the operator answers at its endpoints.
+async fn get(env: &TestEnv, path: &str) -> kube::Result<String> {
+    let mut config = Config::new(env.operator().endpoints().await.parse().unwrap());
+    // That it is not Ready is an answer.
+    config.default_retry = false;
+    let endpoints = Client::try_from(config).unwrap();
+    endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await
+}
+
+async fn until_measured(env: &TestEnv, line: &str) {
+    until(line, || async {
+        let metrics = get(env, "/metrics").await.map_err(|error| error.to_string())?;
+        seen(metrics.contains(line).then_some(()), || metrics)
+    })
+    .await;
+}
+
+/// Without EC2 the operator is alive, and says that it is not ready.
+async fn without_ec2(env: &mut TestEnv) {
+    env.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
+    env.start_operator();
+    until("the operator being alive", || async {
+        get(env, "/livez").await.map_err(|error| error.to_string())
+    })
+    .await;
+    let refused = get(env, "/readyz").await.unwrap_err();
+    assert!(matches!(refused, kube::Error::Api(status) if status.code == 503));
+    until_measured(env, "freehold_ec2_calls_total{action=\"DescribeInstances\",outcome=\"throttled\"}").await;
+    env.ec2().clear_faults();
+    until("the operator being ready", || async {
+        get(env, "/readyz").await.map_err(|error| error.to_string())
+    })
+    .await;
+}
+
 #[test]
 fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigterm() {
     run(async {
-        let mut env = TestEnv::start("endpoints").await;
+        let mut env = TestEnv::build("endpoints", Options::default()).await;
+        without_ec2(&mut env).await;
+        crate::life::is_not_found(&env).await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
-        let endpoints =
-            Client::try_from(Config::new(env.operator().endpoints().await.parse().unwrap())).unwrap();
-        let get = async |path: &str| {
-            endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await
-        };
-        assert_eq!(get("/livez").await.unwrap(), "ok\n");
-        assert_eq!(get("/readyz").await.unwrap(), "ok\n");
-        let metrics = get("/metrics").await.unwrap();
+        crate::life::is_found(&env).await;
+        assert_eq!(get(&env, "/livez").await.unwrap(), "ok\n");
+        assert_eq!(get(&env, "/readyz").await.unwrap(), "ok\n");
+        let metrics = get(&env, "/metrics").await.unwrap();
         assert!(metrics.contains("freehold_passes_total") && metrics.ends_with("# EOF\n"), "{metrics}");
-        until("the Database's condition among the metrics", || async {
-            let metrics = get("/metrics").await.map_err(|error| error.to_string())?;
-            let line = "freehold_condition{kind=\"Database\",namespace=\"endpoints\",name=\"orders\",type=\"Ready\",status=\"True\"";
-            seen(metrics.contains(line).then_some(()), || metrics)
-        })
-        .await;
+        let condition = "freehold_condition{kind=\"Database\",namespace=\"endpoints\",name=\"orders\"";
+        until_measured(&env, &format!("{condition},type=\"Ready\",status=\"True\"")).await;
 
         // In the middle of a creation, so that there is something to end in good order.
         let reached = env.tap.stop_at(LAUNCHED, Point::After);
@@ -177,38 +191,6 @@ fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigte
         env.start_operator();
         env.ready("second").await;
         assert_eq!((env.ec2().instances().len(), env.data_volumes().len()), (2, 2));
-        env.close().await;
-    });
-}
-
-#[test]
-fn an_operator_without_ec2_is_alive_and_says_that_it_is_not_ready() {
-    run(async {
-        let mut env = TestEnv::build("not-ready", Options::default()).await;
-        env.ec2().add_fault(ec2sim::Fault::always(ec2sim::Effect::Throttle));
-        env.start_operator();
-        let endpoints =
-            Client::try_from(Config::new(env.operator().endpoints().await.parse().unwrap())).unwrap();
-        let get = async |path: &str| {
-            endpoints.request_text(http::Request::get(path).body(Vec::new()).unwrap()).await
-        };
-        until("the operator being alive", || async {
-            get("/livez").await.map_err(|error| error.to_string())
-        })
-        .await;
-        let refused = get("/readyz").await.unwrap_err();
-        assert!(matches!(refused, kube::Error::Api(status) if status.code == 503));
-        until("the throttles being counted", || async {
-            let metrics = get("/metrics").await.map_err(|error| error.to_string())?;
-            let line = "freehold_ec2_calls_total{action=\"DescribeInstances\",outcome=\"throttled\"}";
-            seen(metrics.contains(line).then_some(()), || metrics)
-        })
-        .await;
-        env.ec2().clear_faults();
-        until("the operator being ready", || async {
-            get("/readyz").await.map_err(|error| error.to_string())
-        })
-        .await;
         env.close().await;
     });
 }

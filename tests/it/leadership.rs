@@ -93,11 +93,13 @@ async fn has_ended(env: &mut TestEnv) {
 }
 
 #[test]
-fn a_second_operator_calls_nothing_while_the_first_renews_and_follows_at_once_when_it_is_stopped() {
+fn a_second_operator_calls_nothing_while_the_first_renews_and_follows_at_once_unless_it_must_not_run_beside()
+{
     run(async {
         let mut env = env("second").await;
         env.create("orders", &json!({})).await;
         env.ready("orders").await;
+        others_refuse(&env).await;
         let beside = env.start_beside("follower", &[]).await;
         stands_by(&env, &beside).await;
         env.create("ledger", &json!({})).await;
@@ -175,24 +177,18 @@ fn whatever_becomes_of_the_first_operator_in_the_middle_of_a_launch_the_second_e
     }));
 }
 
-#[test]
-fn what_must_not_run_beside_an_operator_refuses_to_act_and_says_why() {
-    run(async {
-        let env = env("refused").await;
-        env.create("orders", &json!({})).await;
-        env.ready("orders").await;
-        let two = format!("{},refused-too", env.name);
-        let cases = [
-            ("release", [("installation", "elsewhere/freehold")], "uninstall one of the two"),
-            ("scope", [("namespace", &two)], "let them watch different namespaces"),
-            ("id", [("cluster-id", "another")], "with the cluster id"),
-        ];
-        for (identity, changes, why) in cases {
-            let beside = env.start_beside(identity, &changes).await;
-            refuses(&beside, why).await;
-            assert_eq!((beside.calls(&env), beside.tap.writes_since(0).len()), (vec![], 0), "{identity}");
-        }
-        assert!(env.calls_since(0).iter().all(|entry| entry.fate != Fate::Lost));
-        env.close().await;
-    });
+/// What must not run beside an operator refuses to act, and says why.
+async fn others_refuse(env: &TestEnv) {
+    let two = format!("{},refused-too", env.name);
+    let cases = [
+        ("release", [("installation", "elsewhere/freehold")], "uninstall one of the two"),
+        ("scope", [("namespace", &two)], "let them watch different namespaces"),
+        ("id", [("cluster-id", "another")], "with the cluster id"),
+    ];
+    for (identity, changes, why) in cases {
+        let beside = env.start_beside(identity, &changes).await;
+        refuses(&beside, why).await;
+        assert_eq!((beside.calls(env), beside.tap.writes_since(0).len()), (vec![], 0), "{identity}");
+    }
+    assert!(env.calls_since(0).iter().all(|entry| entry.fate != Fate::Lost));
 }

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use crate::kit::env::Env;
 use crate::kit::rig_env::{self, RigEnv};
-use crate::kit::test_env::{TestEnv, run};
+use crate::kit::test_env::TestEnv;
 use crate::kit::wait::{seen, until, within};
 use crate::lives::life::CALM;
 
@@ -63,33 +63,30 @@ fn a_database_becomes_ready_with_one_launch_and_one_volume_and_grows_with_one_mo
     });
 }
 
-#[test]
-fn a_client_finds_a_ready_database_by_its_secret_and_its_service() {
-    run(async {
-        let env = TestEnv::start("life-found").await;
-        let source = Source::Database {
-            client: env.client.clone(),
-            namespace: env.name.clone(),
-            name: "orders".to_owned(),
-        };
-        let nothing = source.access().await.err().unwrap().to_string();
-        assert_eq!(nothing, "failed to read the Secret orders-admin from the API server");
+fn source(env: &TestEnv) -> Source {
+    Source::Database { client: env.client.clone(), namespace: env.name.clone(), name: "orders".to_owned() }
+}
 
-        env.create("orders", &json!({})).await;
-        env.ready("orders").await;
-        let access = until("a ready address behind the Service", || async {
-            source.access().await.map_err(|error| error.to_string())
-        })
-        .await;
-        let pod = env.list::<Pod>().await.remove(0);
-        assert_eq!(Some(access.address.ip().to_string()), pod.status.unwrap().pod_ip);
-        assert_eq!(
-            (access.address.port(), access.username.as_str(), access.database.as_str()),
-            (8812, "admin", "qdb")
-        );
-        assert!(access.password.len() >= 16);
-        env.close().await;
-    });
+/// A client does not find a database that is not there.
+pub async fn is_not_found(env: &TestEnv) {
+    let nothing = source(env).access().await.err().unwrap().to_string();
+    assert_eq!(nothing, "failed to read the Secret orders-admin from the API server");
+}
+
+/// A client finds a ready database by its Secret and its Service.
+pub async fn is_found(env: &TestEnv) {
+    let source = source(env);
+    let access = until("a ready address behind the Service", || async {
+        source.access().await.map_err(|error| error.to_string())
+    })
+    .await;
+    let pod = env.list::<Pod>().await.remove(0);
+    assert_eq!(Some(access.address.ip().to_string()), pod.status.unwrap().pod_ip);
+    assert_eq!(
+        (access.address.port(), access.username.as_str(), access.database.as_str()),
+        (8812, "admin", "qdb")
+    );
+    assert!(access.password.len() >= 16);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Reads the sources: what decides stays pure, one place names the cloud's SDK, the simulator
-//! knows nobody; `sizes` has how long files, functions and lines may be.
+//! knows nobody; `sizes` has how long files, functions and lines may be, `environments` how many scenarios
+//! have a real control plane.
 
+mod environments;
 mod sizes;
 
 use std::collections::BTreeSet;

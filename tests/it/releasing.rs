@@ -125,9 +125,10 @@ fn calls_since(env: &TestEnv, mark: u64) -> Vec<String> {
 }
 
 #[test]
-fn a_database_that_freehold_made_is_released_as_it_runs_and_can_be_adopted_again() {
+fn a_database_is_released_as_it_runs_and_adopted_again_but_not_while_it_is_paused() {
     run(async {
         let mut env = TestEnv::start("releasing").await;
+        paused_is_not_released(&mut env).await;
         env.create("orders", &json!({})).await;
         let made = env.ready("orders").await;
         let (ran, machine) = (pod(&env).await.unwrap(), machines(&env));
@@ -289,22 +290,18 @@ fn found_labels(found: &Value) -> (Value, Value) {
     (map("labels"), map("annotations"))
 }
 
-#[test]
-fn a_paused_database_is_not_released_and_says_the_way_out() {
-    run(async {
-        let mut env = TestEnv::start("releasing-paused").await;
-        env.create("orders", &json!({"running": false})).await;
-        env.until_condition("orders", "Ready", "False", "Paused").await;
-        let (code, report) = release(&env, &["--write"]).await;
-        assert_eq!(code, Some(2), "{report}");
-        assert!(report.contains("BLOCKER") && report.contains("spec.running"), "{report}");
-        // Deleted all the same, it waits until it runs, or is not to be released any more.
-        env.edit("orders", &json!({"release": true})).await;
-        env.delete("orders").await;
-        let message = env.until_condition("orders", "Stalled", "True", "Deleting").await;
-        assert!(message.contains("Set spec.release to false"), "{message}");
-        env.edit("orders", &json!({"release": false})).await;
-        env.gone("orders").await;
-        env.close().await;
-    });
+/// A paused database is not released, and the command and the Database say the way out.
+async fn paused_is_not_released(env: &mut TestEnv) {
+    env.create("orders", &json!({"running": false, "deletionPolicy": "Delete"})).await;
+    env.until_condition("orders", "Ready", "False", "Paused").await;
+    let (code, report) = release(env, &["--write"]).await;
+    assert_eq!(code, Some(2), "{report}");
+    assert!(report.contains("BLOCKER") && report.contains("spec.running"), "{report}");
+    // Deleted all the same, it waits until it runs, or is not to be released any more.
+    env.edit("orders", &json!({"release": true})).await;
+    env.delete("orders").await;
+    let message = env.until_condition("orders", "Stalled", "True", "Deleting").await;
+    assert!(message.contains("Set spec.release to false"), "{message}");
+    env.edit("orders", &json!({"release": false})).await;
+    env.gone("orders").await;
 }

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use freehold::api::{Database, Node, NodeClass, Volume};
 use freehold::definitions;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use kube::api::{Patch, PatchParams};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, CustomResourceExt, Resource, ResourceExt as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -77,86 +77,118 @@ fn held(object: &Value, path: &[String]) -> Value {
     path.iter().fold(object["spec"].clone(), |inner, key| inner[key.as_str()].clone())
 }
 
-/// Makes the edit, waits until it is dealt with, and sets the field back. Returns whether the API server took
-/// it.
-async fn made<K>(env: &TestEnv, api: &Api<K>, name: &str, edit: &Edit) -> bool
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
-{
-    let before = serde_json::to_value(api.get(name).await.unwrap()).unwrap();
-    let params = PatchParams::default();
-    match api.patch(name, &params, &Patch::Merge(edit.patch(&edit.value))).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(answer)) if (400..500).contains(&answer.code) && answer.code != 409 => {
-            assert!(!answer.message.is_empty(), "{edit:?}");
-            return false;
-        }
-        Err(error) => panic!("{edit:?}: {error}"),
-    }
-    dealt_with(env, edit).await;
-    let back = edit.patch(&held(&before, &edit.path));
-    match api.patch(name, &params, &Patch::Merge(back)).await {
-        Ok(_) => {}
-        // What cannot be taken back (a volume that has grown) stays.
-        Err(kube::Error::Api(answer)) if answer.code == 422 => {}
-        Err(error) => panic!("{edit:?} back: {error}"),
-    }
-    env.ready("orders").await;
-    true
+/// The database that a kind's fields are edited of, by its name.
+struct Subject<'a> {
+    env: &'a TestEnv,
+    database: &'a str,
 }
 
-/// The Database speaks of its newest generation: it is Ready, or a condition says why not.
-async fn dealt_with(env: &TestEnv, edit: &Edit) {
-    until(&format!("{edit:?} being dealt with"), || async {
-        let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
-        let (status, reason, message) = database.condition("Ready");
-        let observed = database.status.as_ref().and_then(|status| status.observed_generation);
-        let is_told = !status.is_empty() && !reason.is_empty() && !message.is_empty();
-        seen((observed == database.metadata.generation && is_told).then_some(()), || {
-            format!("{observed:?} {status} {reason}")
+impl Subject<'_> {
+    async fn database(&self) -> Database {
+        self.env.api::<Database>().get(self.database).await.unwrap()
+    }
+
+    /// Makes all edits of the object that this gives, one after the other; how many the API server took.
+    async fn walk<K>(&self, api: &Api<K>, object: impl AsyncFn() -> String) -> usize
+    where
+        K: CustomResourceExt + Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
+    {
+        let mut taken = 0;
+        for edit in edits_of::<K>() {
+            taken += usize::from(self.made(api, &object().await, &edit).await);
+        }
+        taken
+    }
+
+    /// Makes the edit, waits until it is dealt with, and sets the field back. Returns whether the API server
+    /// took it.
+    async fn made<K>(&self, api: &Api<K>, name: &str, edit: &Edit) -> bool
+    where
+        K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + Debug,
+    {
+        let before = serde_json::to_value(api.get(name).await.unwrap()).unwrap();
+        let params = PatchParams::default();
+        match api.patch(name, &params, &Patch::Merge(edit.patch(&edit.value))).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(answer)) if (400..500).contains(&answer.code) && answer.code != 409 => {
+                assert!(!answer.message.is_empty(), "{edit:?}");
+                return false;
+            }
+            Err(error) => panic!("{edit:?}: {error}"),
+        }
+        self.dealt_with(edit).await;
+        let back = edit.patch(&held(&before, &edit.path));
+        match api.patch(name, &params, &Patch::Merge(back)).await {
+            Ok(_) => {}
+            // What cannot be taken back (a volume that has grown) stays.
+            Err(kube::Error::Api(answer)) if answer.code == 422 => {}
+            Err(error) => panic!("{edit:?} back: {error}"),
+        }
+        self.env.ready(self.database).await;
+        true
+    }
+
+    /// The Database speaks of its newest generation: it is Ready, or a condition says why not.
+    async fn dealt_with(&self, edit: &Edit) {
+        until(&format!("{edit:?} being dealt with"), || async {
+            let database = self.env.api::<Database>().get(self.database).await;
+            let database = database.map_err(|error| error.to_string())?;
+            let (status, reason, message) = database.condition("Ready");
+            let observed = database.status.as_ref().and_then(|status| status.observed_generation);
+            let is_said = !status.is_empty() && !reason.is_empty() && !message.is_empty();
+            seen((observed == database.metadata.generation && is_said).then_some(()), || {
+                format!("{observed:?} {status} {reason}")
+            })
         })
-    })
-    .await;
+        .await;
+    }
+}
+
+/// Edits every field of a kind, beside a database of its own: of a NodeClass, of one that only this database
+/// uses. How many edits the API server took.
+async fn edited(env: &TestEnv, kind: &str) -> usize {
+    let mut changes = json!({});
+    if kind == "nodeclasses" {
+        let class = serde_json::from_value(env.site.node_class("schema-edited")).unwrap();
+        let classes = Api::<NodeClass>::all(env.client.clone());
+        classes.create(&PostParams::default(), &class).await.unwrap();
+        changes = json!({"nodeClassName": "schema-edited"});
+    }
+    env.create(kind, &changes).await;
+    let status = env.ready(kind).await.status.unwrap();
+    let subject = Subject { env, database: kind };
+    match kind {
+        "databases" => subject.walk(&env.api::<Database>(), async || kind.to_owned()).await,
+        "nodes" => {
+            // It may be another one by now.
+            let current = async || subject.database().await.status.unwrap().node_name.unwrap();
+            subject.walk(&env.api::<Node>(), current).await
+        }
+        "volumes" => {
+            let volume = status.volume_name.unwrap();
+            subject.walk(&env.api::<Volume>(), async || volume.clone()).await
+        }
+        _ => {
+            let classes = Api::<NodeClass>::all(env.client.clone());
+            subject.walk(&classes, async || "schema-edited".to_owned()).await
+        }
+    }
 }
 
 #[test]
 fn every_field_of_every_kind_can_be_edited_and_set_back() {
     let kinds = ["databases", "nodes", "volumes", "nodeclasses"];
-    run(each(kinds.map(|kind| (format!("schema-{kind}"), kind)).to_vec(), |name, kind| async move {
-        let env = TestEnv::start(&name).await;
-        env.create("orders", &json!({})).await;
-        let status = env.ready("orders").await.status.unwrap();
-        let mut taken = 0;
-        match kind {
-            "databases" => {
-                for edit in edits_of::<Database>() {
-                    taken += usize::from(made(&env, &env.api::<Database>(), "orders", &edit).await);
-                }
-            }
-            "nodes" => {
-                for edit in edits_of::<Node>() {
-                    // It may be another one by now.
-                    let node =
-                        env.api::<Database>().get("orders").await.unwrap().status.unwrap().node_name.unwrap();
-                    taken += usize::from(made(&env, &env.api::<Node>(), &node, &edit).await);
-                }
-            }
-            "volumes" => {
-                for edit in edits_of::<Volume>() {
-                    let volume = status.volume_name.clone().unwrap();
-                    taken += usize::from(made(&env, &env.api::<Volume>(), &volume, &edit).await);
-                }
-            }
-            _ => {
-                for edit in edits_of::<NodeClass>() {
-                    let classes = Api::<NodeClass>::all(env.client.clone());
-                    taken += usize::from(made(&env, &classes, &name, &edit).await);
-                }
-            }
-        }
-        assert!(taken > 3, "{kind}: {taken} edits were taken");
+    run(async {
+        let env = TestEnv::start("schema").await;
+        let cases = kinds.map(|kind| (kind.to_owned(), kind)).to_vec();
+        let test_env = &env;
+        each(cases, |_, kind| async move {
+            let taken = edited(test_env, kind).await;
+            assert!(taken > 3, "{kind}: {taken} edits were taken");
+        })
+        .await;
         env.close().await;
-    }));
+    });
 }
 
 /// The names of all fields below a schema; a field that takes anything is not in a schema that is closed.

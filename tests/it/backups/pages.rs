@@ -2,13 +2,14 @@
 
 use std::process::Command;
 
-use freehold::api::Database;
+use freehold::api::{BackupSchedule, Database};
+use kube::api::DeleteParams;
 use serde_json::{Value, json};
 
 use crate::kit::adopter::environment;
 use crate::kit::env::Env as _;
 use crate::kit::process::binary;
-use crate::kit::test_env::{TestEnv, run};
+use crate::kit::test_env::TestEnv;
 
 /// What a page has its reader do, in its order: the language of a block, and its text.
 fn steps(page: &str) -> Vec<(String, String)> {
@@ -63,27 +64,25 @@ async fn follow(env: &TestEnv, page: &str) -> String {
     printed
 }
 
-#[test]
-fn what_the_pages_on_backups_and_restores_say_can_be_done() {
-    run(async {
-        let mut env = TestEnv::start("backup-pages").await;
-        env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
-        env.ready("orders").await;
-        // No engine runs on a virtual machine that could be asked for a checkpoint.
-        env.edit("orders", &json!({"running": false})).await;
-        env.until_condition("orders", "Ready", "False", "Paused").await;
-        let printed = follow(&env, "docs/backups.md").await;
-        assert!(printed.contains("orders-before-the-change condition met"), "{printed}");
-        let printed = follow(&env, "docs/backup-schedules.md").await;
-        assert!(printed.contains("orders-nightly condition met"), "{printed}");
-        env.delete("orders").await;
-        env.gone("orders").await;
-        let printed = follow(&env, "docs/restore.md").await;
-        assert!(printed.contains("orders-restored condition met"), "{printed}");
-        assert!(printed.contains("orders-before-the-change") && printed.contains("(final)"), "{printed}");
-        let restored = env.api::<Database>().get("orders-restored").await.unwrap();
-        let restored = restored.status.unwrap().restored.unwrap();
-        assert!(printed.contains(&format!("snapshotID: {}", restored.snapshot_id)), "{printed}");
-        env.close().await;
-    });
+/// The pages can be followed, one after the other; a restored database is left.
+pub async fn are_followed(env: &mut TestEnv) {
+    env.create("orders", &json!({"deletionPolicy": "Snapshot"})).await;
+    env.ready("orders").await;
+    // No engine runs on a virtual machine that could be asked for a checkpoint.
+    env.edit("orders", &json!({"running": false})).await;
+    env.until_condition("orders", "Ready", "False", "Paused").await;
+    let printed = follow(env, "docs/backups.md").await;
+    assert!(printed.contains("orders-before-the-change condition met"), "{printed}");
+    let printed = follow(env, "docs/backup-schedules.md").await;
+    assert!(printed.contains("orders-nightly condition met"), "{printed}");
+    env.delete("orders").await;
+    env.gone("orders").await;
+    let printed = follow(env, "docs/restore.md").await;
+    assert!(printed.contains("orders-restored condition met"), "{printed}");
+    assert!(printed.contains("orders-before-the-change") && printed.contains("(final)"), "{printed}");
+    let restored = env.api::<Database>().get("orders-restored").await.unwrap();
+    let restored = restored.status.unwrap().restored.unwrap();
+    assert!(printed.contains(&format!("snapshotID: {}", restored.snapshot_id)), "{printed}");
+    // What comes by itself comes to an end.
+    env.api::<BackupSchedule>().delete("orders-nightly", &DeleteParams::default()).await.unwrap();
 }

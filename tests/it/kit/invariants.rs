@@ -4,7 +4,7 @@
 use crate::kit::env::Env as _;
 use std::collections::{BTreeMap, BTreeSet};
 
-use ec2sim::{Fate, InstanceState, JournalEntry};
+use ec2sim::{Fate, InstanceState, JournalEntry, Simulator};
 use freehold::api::{Node, Volume};
 use freehold::cloud::identity::{self, Kind};
 use kube::ResourceExt as _;
@@ -16,57 +16,92 @@ use super::test_env::{OPERATOR, TestEnv};
 const UID_TAGS: [(&str, Kind); 2] =
     [("freehold.dev/node-uid", Kind::Node), ("freehold.dev/volume-uid", Kind::Volume)];
 
-/// Fails with the first rule that was broken.
+/// What the rules judge.
+pub struct Judged<'a> {
+    /// The cluster's id in tags.
+    pub cluster: &'a str,
+    /// EC2.
+    pub ec2: &'a Simulator,
+    /// What the operator requested of the API server.
+    pub seen: Vec<Seen>,
+    /// Object UIDs whose deletion was asked for, with the last entry of EC2's journal at that time.
+    pub deleted: &'a [(String, u64)],
+    /// The Nodes that are there.
+    pub nodes: Vec<Node>,
+    /// The Volumes that are there.
+    pub volumes: Vec<Volume>,
+}
+
+impl Judged<'_> {
+    /// The operator's calls.
+    fn calls(&self) -> Vec<JournalEntry> {
+        self.ec2.journal().into_iter().filter(|entry| entry.caller == OPERATOR).collect()
+    }
+}
+
+/// Fails with the first rule that was broken in a test environment.
 pub async fn check(env: &TestEnv) {
-    let calls = env.calls_since(0);
-    foreign_calls(env, &calls);
-    taken_over(env, &calls);
+    judge(&Judged {
+        cluster: &env.name,
+        ec2: env.ec2(),
+        seen: env.tap.seen(),
+        deleted: &env.deleted,
+        nodes: env.list().await,
+        volumes: env.list().await,
+    });
+}
+
+/// Fails with the first rule that was broken.
+pub fn judge(it: &Judged<'_>) {
+    let calls = it.calls();
+    foreign_calls(it, &calls);
+    taken_over(it, &calls);
     for entry in
         calls.iter().filter(|entry| ["RunInstances", "CreateVolume"].contains(&entry.action.as_str()))
     {
         if entry.dry_run {
             continue;
         }
-        creation(env, entry);
+        creation(it, entry);
     }
-    tags(env);
-    one_machine_each(env, &calls);
-    recorded_tokens(env, &calls).await;
+    tags(it);
+    one_machine_each(it, &calls);
+    recorded_tokens(it, &calls);
 }
 
 /// What others do, or what doing means that tags were forgotten at creation.
-fn foreign_calls(env: &TestEnv, calls: &[JournalEntry]) {
+fn foreign_calls(judged: &Judged<'_>, calls: &[JournalEntry]) {
     let never = ["AttachVolume", "DetachVolume"];
     let found: Vec<_> = calls.iter().filter(|entry| never.contains(&entry.action.as_str())).collect();
     assert!(found.is_empty(), "the operator never calls these: {found:?}");
     let untags = |entry: &&JournalEntry| {
-        entry.action == "DeleteTags" && !entry.resources.iter().all(|id| may_be_adopted(env, id))
+        entry.action == "DeleteTags" && !entry.resources.iter().all(|id| may_be_adopted(judged, id))
     };
     let is_requested = |entry: &JournalEntry| {
         let releases = |seen: &Seen| seen.is_write() && seen.body.contains("\"release\":true");
-        env.tap.seen().iter().any(|seen| seen.journal < entry.seq && seen.status < 300 && releases(seen))
+        judged.seen.iter().any(|seen| seen.journal < entry.seq && seen.status < 300 && releases(seen))
     };
     let found: Vec<_> = calls.iter().filter(untags).filter(|entry| !is_requested(entry)).collect();
     assert!(found.is_empty(), "tags are taken off what ran before or is released: {found:?}");
 }
 
 /// The instances and volumes that were released: untagged by the operator.
-fn released(env: &TestEnv) -> BTreeSet<String> {
-    let calls = env.calls_since(0).into_iter().filter(|entry| entry.action == "DeleteTags" && !entry.dry_run);
+fn released(judged: &Judged<'_>) -> BTreeSet<String> {
+    let calls = judged.calls().into_iter().filter(|entry| entry.action == "DeleteTags" && !entry.dry_run);
     calls.flat_map(|entry| entry.resources).collect()
 }
 
 /// Whether a person allows the adoption of this instance or volume.
-fn may_be_adopted(env: &TestEnv, id: &str) -> bool {
-    let instance = env.ec2().instance(id).map(|view| view.tags);
-    let tags = instance.or_else(|| env.ec2().volume(id).map(|view| view.tags));
+fn may_be_adopted(judged: &Judged<'_>, id: &str) -> bool {
+    let instance = judged.ec2.instance(id).map(|view| view.tags);
+    let tags = instance.or_else(|| judged.ec2.volume(id).map(|view| view.tags));
     tags.is_some_and(|tags| tags.contains_key("freehold.dev/adopt"))
 }
 
 /// Tags are put on later for two causes. A kept volume is taken over, or what ran before is adopted, which
 /// its new owner announced before; or a snapshot that a Backup has recorded is tagged with what it is.
-fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
-    let seen = env.tap.seen();
+fn taken_over(judged: &Judged<'_>, calls: &[JournalEntry]) {
+    let seen = &judged.seen;
     for entry in calls.iter().filter(|entry| entry.action == "CreateTags") {
         let [resource] = entry.resources.as_slice() else { panic!("not one resource: {entry:?}") };
         let field = match resource.split_once('-') {
@@ -88,16 +123,20 @@ fn taken_over(env: &TestEnv, calls: &[JournalEntry]) {
 }
 
 /// One creating call, sent, whatever became of it.
-fn creation(env: &TestEnv, entry: &JournalEntry) {
+fn creation(judged: &Judged<'_>, entry: &JournalEntry) {
     let owner = UID_TAGS.iter().find_map(|(tag, kind)| Some((entry.tags.get(*tag)?, *kind)));
     let (uid, kind) = owner.unwrap_or_else(|| panic!("a creating call without its owner's tag: {entry:?}"));
     let attempt =
         entry.tags.get("freehold.dev/attempt").and_then(|attempt| attempt.parse().ok()).unwrap_or_default();
-    let token = identity::token(&env.name, kind, uid, attempt).0;
+    let token = identity::token(judged.cluster, kind, uid, attempt).0;
     assert_eq!(entry.token.as_ref(), Some(&token), "the token is the identity's");
-    assert_eq!(entry.tags.get("freehold.dev/cluster-id"), Some(&env.name), "{entry:?}");
-    let before: Vec<Seen> =
-        env.tap.seen().into_iter().filter(|seen| seen.is_write() && seen.journal < entry.seq).collect();
+    assert_eq!(
+        entry.tags.get("freehold.dev/cluster-id").map(String::as_str),
+        Some(judged.cluster),
+        "{entry:?}"
+    );
+    let before: Vec<&Seen> =
+        judged.seen.iter().filter(|seen| seen.is_write() && seen.journal < entry.seq).collect();
     let wrote = |parts: &[&str]| {
         before.iter().position(|seen| seen.status < 300 && parts.iter().all(|part| seen.body.contains(part)))
     };
@@ -105,26 +144,26 @@ fn creation(env: &TestEnv, entry: &JournalEntry) {
     let finalizer = wrote(&["\"finalizers\"", "freehold.dev/", uid]);
     assert!(intent.is_some(), "the intent with token {token} was written before the call {entry:?}");
     assert!(finalizer.is_some() && finalizer < intent, "the finalizer of {uid} comes before the intent");
-    let deleted = env.deleted.iter().find(|(deleted, last)| deleted == uid && entry.seq > *last);
+    let deleted = judged.deleted.iter().find(|(deleted, last)| deleted == uid && entry.seq > *last);
     assert!(deleted.is_none(), "nothing is created for an object that is being deleted: {entry:?}");
 }
 
 /// Everything that the operator made says whose it is: all but what was found and is adopted, and the disks
 /// of those machines.
-fn tags(env: &TestEnv) {
-    let machines = env.ec2().instances().into_iter().map(|view| (view.id.clone(), view.id, view.tags));
+fn tags(judged: &Judged<'_>) {
+    let machines = judged.ec2.instances().into_iter().map(|view| (view.id.clone(), view.id, view.tags));
     let of_machine = |view: ec2sim::VolumeView| {
         let machine = view.attachment.map(|held| held.instance_id).unwrap_or_default();
         (machine, view.id, view.tags)
     };
-    let disks = env.ec2().volumes().into_iter().map(of_machine);
+    let disks = judged.ec2.volumes().into_iter().map(of_machine);
     let found = |id: &str| {
-        let machine = env.ec2().instance(id);
+        let machine = judged.ec2.instance(id);
         machine.is_some_and(|machine| !machine.tags.contains_key("freehold.dev/attempt"))
     };
-    let released = released(env);
+    let released = released(judged);
     for (machine, id, tags) in machines.chain(disks) {
-        if found(&machine) || may_be_adopted(env, &id) || released.contains(&id) {
+        if found(&machine) || may_be_adopted(judged, &id) || released.contains(&id) {
             continue;
         }
         let says = ["freehold.dev/cluster-id", "freehold.dev/database", "freehold.dev/attempt", "Name"];
@@ -134,9 +173,9 @@ fn tags(env: &TestEnv) {
 }
 
 /// At most one live instance for each Node, and a second one only after the first was released or lost.
-fn one_machine_each(env: &TestEnv, calls: &[JournalEntry]) {
+fn one_machine_each(judged: &Judged<'_>, calls: &[JournalEntry]) {
     let mut live: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for instance in env.ec2().instances() {
+    for instance in judged.ec2.instances() {
         if ![InstanceState::ShuttingDown, InstanceState::Terminated].contains(&instance.state)
             && let Some(uid) = instance.tags.get("freehold.dev/node-uid")
         {
@@ -166,7 +205,7 @@ fn one_machine_each(env: &TestEnv, calls: &[JournalEntry]) {
     }
     assert!(volumes.values().all(|ids| ids.len() == 1), "a Volume has more than one EBS volume: {volumes:?}");
     let ended = |id: &String| {
-        env.ec2().instance(id).is_none_or(|instance| {
+        judged.ec2.instance(id).is_none_or(|instance| {
             [InstanceState::ShuttingDown, InstanceState::Terminated].contains(&instance.state)
         })
     };
@@ -177,13 +216,11 @@ fn one_machine_each(env: &TestEnv, calls: &[JournalEntry]) {
 }
 
 /// What an object's status says of its creation is what EC2 was asked.
-async fn recorded_tokens(env: &TestEnv, calls: &[JournalEntry]) {
-    let nodes = env.list::<Node>().await;
-    let volumes = env.list::<Volume>().await;
-    let of_nodes = nodes.iter().filter_map(|node| {
+fn recorded_tokens(judged: &Judged<'_>, calls: &[JournalEntry]) {
+    let of_nodes = judged.nodes.iter().filter_map(|node| {
         Some((node.name_any(), node.uid()?, node.status.as_ref()?.creation.as_ref()?.client_token.0.clone()))
     });
-    let of_volumes = volumes.iter().filter_map(|volume| {
+    let of_volumes = judged.volumes.iter().filter_map(|volume| {
         Some((
             volume.name_any(),
             volume.uid()?,

@@ -20,11 +20,9 @@ pub type Permit = SemaphorePermit<'static>;
 /// Which part of what the host has for virtual machines a test environment needs.
 #[derive(Clone, Copy)]
 pub enum Share {
-    /// For a second test environment of one test, which must not wait for others while it has the first.
-    None,
     /// That of one operator with a few databases.
     One,
-    /// For a hundred databases whose calls are counted.
+    /// For a dozen databases that are adopted at once.
     Half,
 }
 
@@ -35,7 +33,6 @@ fn all() -> usize {
 /// For one test environment with virtual machines.
 pub async fn of_virtual_machines(share: Share) -> Permit {
     let count = match share {
-        Share::None => 0,
         Share::One => 1,
         Share::Half => all() / 2,
     };

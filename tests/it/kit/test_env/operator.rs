@@ -7,8 +7,8 @@ use tokio::sync::oneshot::Receiver;
 
 use super::TestEnv;
 use crate::kit::process::Operator;
-use crate::kit::tap::{Point, Which};
-use crate::kit::wait::{LIMIT, seen, until};
+use crate::kit::tap::Which;
+use crate::kit::wait::LIMIT;
 
 impl TestEnv {
     /// Starts the operator.
@@ -40,48 +40,6 @@ impl TestEnv {
         self.reaches(which, reached).await;
         self.kill_operator();
         self.tap.thaw();
-    }
-
-    /// Lets the operator, which must be down, come to each of these effects in turn and kills it there; then
-    /// it is down again. Ends early when `is_over`; gives the names of the effects that it never came to.
-    pub async fn kill_at_each<F>(
-        &mut self,
-        effects: &[(&'static str, Which)],
-        point: Point,
-        is_over: impl Fn() -> F,
-    ) -> Vec<&'static str>
-    where
-        F: Future<Output = bool>,
-    {
-        let mut missed = Vec::new();
-        for (name, which) in effects {
-            let mut reached = self.tap.stop_at(*which, point);
-            self.start_operator();
-            let came = until(&format!("the operator coming to {name}"), || {
-                let came = reached.try_recv().is_ok();
-                let is_over = is_over();
-                async move {
-                    if came {
-                        Ok(true)
-                    } else {
-                        seen(is_over.await.then_some(false), || "not yet".to_owned())
-                    }
-                }
-            })
-            .await;
-            // The last effect is the end itself: it may be seen before its own report.
-            let came = came
-                || tokio::time::timeout(Duration::from_secs(5), &mut reached)
-                    .await
-                    .is_ok_and(|heard| heard.is_ok());
-            self.kill_operator();
-            self.tap.disarm();
-            self.tap.thaw();
-            if !came {
-                missed.push(*name);
-            }
-        }
-        missed
     }
 
     /// SIGTERM; gives how long the end took and whether it was with 0.

@@ -24,9 +24,6 @@ pub struct Options {
     pub has_own_rights: bool,
     /// A second namespace that the operator watches, beside the test environment's own.
     pub second_namespace: Option<&'static str>,
-    /// The operator watches every namespace, as one of several tenants does; only on a control plane of its
-    /// own, since it would see the other tests' Databases.
-    pub watches_all: bool,
     /// How much of the host it needs.
     pub share: Share,
 }
@@ -49,7 +46,6 @@ impl Default for Options {
             boot: SiteOptions::fast().boot,
             has_own_rights: false,
             second_namespace: None,
-            watches_all: false,
             share: Share::One,
         }
     }
