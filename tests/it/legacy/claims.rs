@@ -1,5 +1,5 @@
-//! The claim and the PersistentVolume of an adopted database are deleted: they are created again with the same
-//! data, and Kubernetes makes no empty claim in their place.
+//! The claim and the PersistentVolume of an adopted database are deleted: they are created again with the
+//! same data, and Kubernetes makes no empty claim in their place.
 
 use freehold::cluster::{delete, is_conflict};
 use kube::api::{DeleteParams, Patch, PatchParams};
