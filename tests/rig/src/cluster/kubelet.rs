@@ -2,7 +2,6 @@
 //! deleted, and stays as it is while its machine is silent.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use ec2sim::{InstanceState, InstanceView};
 use jiff::{SignedDuration, Timestamp};
@@ -59,10 +58,14 @@ impl Kubelets {
         mut pause: impl FnMut() -> SignedDuration,
         due: &mut Due,
     ) {
+        let mut placed: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for pod in &seen.pods {
+            placed.entry(text(&pod["spec"]["nodeName"])).or_default().push(pod);
+        }
         for node in &seen.nodes {
             let Some(machine) = machines.working(node, seen.now) else { continue };
-            let is_here = |pod: &&Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
-            for pod in seen.pods.iter().filter(is_here) {
+            let here = placed.get(text(&node["metadata"]["name"])).map_or(&[][..], Vec::as_slice);
+            for pod in here {
                 if is_going(pod) {
                     self.end(server, seen, pod, &mut pause, due);
                 } else {
@@ -74,14 +77,19 @@ impl Kubelets {
             // What the API server does not have any more is ended.
             let is_known = |uid: &str| seen.pods.iter().any(|pod| pod["metadata"]["uid"] == uid);
             self.running.retain(|uid, it| it.instance != instance || is_known(uid));
-            self.report_volumes(server, seen, node, instance);
+            self.report_volumes(server, seen, (node, instance), here);
         }
     }
 
     /// The volumes that are mounted or about to be: the attach/detach controller leaves them alone meanwhile.
-    fn report_volumes(&self, server: &Server, seen: &Seen, node: &Value, instance: &str) {
-        let is_here = |pod: &&Arc<Value>| pod["spec"]["nodeName"] == node["metadata"]["name"];
-        let awaited = seen.pods.iter().filter(is_here).flat_map(|pod| seen.volumes_of(pod));
+    fn report_volumes(
+        &self,
+        server: &Server,
+        seen: &Seen,
+        (node, instance): (&Value, &str),
+        here: &[&Value],
+    ) {
+        let awaited = here.iter().flat_map(|pod| seen.volumes_of(pod));
         let running = self.running.values().filter(|it| it.instance == instance);
         let mounted = running.flat_map(|it| it.volumes.iter().map(String::as_str));
         let names: BTreeSet<String> =
