@@ -75,7 +75,8 @@ fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
 fn definitions_that_are_deleted_keep_the_volumes_and_release_an_adopted_database_that_is_to_be_released() {
     run(async {
         // Nobody else's definitions go with them.
-        let mut env = TestEnv::build_alone("definitions-go", Options::default()).await;
+        let options = Options { watches_all: true, ..Options::default() };
+        let mut env = TestEnv::build_alone("definitions-go", options).await;
         env.start_operator();
         let found = found(&env).await;
         permit(&env, &found, "adopted");

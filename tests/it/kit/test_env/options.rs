@@ -24,6 +24,9 @@ pub struct Options {
     pub has_own_rights: bool,
     /// A second namespace that the operator watches, beside the test environment's own.
     pub second_namespace: Option<&'static str>,
+    /// The operator watches every namespace, and so looks after the NodeClasses; only on a control plane of
+    /// its own, since it would see the other tests' Databases.
+    pub watches_all: bool,
     /// How much of the host it needs.
     pub share: Share,
 }
@@ -46,6 +49,7 @@ impl Default for Options {
             boot: SiteOptions::fast().boot,
             has_own_rights: false,
             second_namespace: None,
+            watches_all: false,
             share: Share::One,
         }
     }

@@ -160,7 +160,9 @@ impl TestEnv {
 fn settings(name: &str, watched: &[&str], options: &Options) -> Vec<String> {
     let mut settings: Vec<String> =
         ["--cluster-id", name, "--listen", "127.0.0.1:0"].map(str::to_owned).to_vec();
-    settings.extend(["--namespace".to_owned(), watched.join(",")]);
+    if !options.watches_all {
+        settings.extend(["--namespace".to_owned(), watched.join(",")]);
+    }
     settings.extend(["--leader-elect-identity".to_owned(), name.to_owned()]);
     let election = ELECTION.iter().filter(|(key, _)| !options.settings.contains_key(key));
     settings.extend(election.flat_map(|(key, value)| [format!("--{key}"), value.to_string()]));
