@@ -22,7 +22,7 @@ pub type Permit = SemaphorePermit<'static>;
 pub enum Share {
     /// That of one operator with a few databases.
     One,
-    /// For a dozen databases that are adopted at once.
+    /// For a hundred databases whose calls are counted, or a dozen that are adopted at once.
     Half,
 }
 

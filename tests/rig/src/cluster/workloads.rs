@@ -63,18 +63,16 @@ fn has_claims(hand: &Hand<'_>, seen: &Seen, set: &Value) -> bool {
     let namespace = &set["metadata"]["namespace"];
     let mut are_there = true;
     for (template, name) in claims_of(set) {
-        match named(&seen.claims, text(namespace), &name) {
-            Some(claim) => are_there &= !is_going(claim),
-            None => {
-                let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
-                labels
-                    .extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default());
-                let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        if let Some(claim) = named(&seen.claims, text(namespace), &name) {
+            are_there &= !is_going(claim);
+            continue;
+        }
+        let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+        labels.extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default());
+        let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
                     "metadata": {"name": name, "namespace": namespace, "labels": labels},
                     "spec": template["spec"]});
-                are_there &= hand.create("persistentvolumeclaims", &claim).is_some();
-            }
-        }
+        are_there &= hand.create("persistentvolumeclaims", &claim).is_some();
     }
     are_there
 }
