@@ -70,8 +70,8 @@ fn has_claims(hand: &Hand<'_>, seen: &Seen, set: &Value) -> bool {
         let mut labels = template["metadata"]["labels"].as_object().cloned().unwrap_or_default();
         labels.extend(set["spec"]["selector"]["matchLabels"].as_object().cloned().unwrap_or_default());
         let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-                    "metadata": {"name": name, "namespace": namespace, "labels": labels},
-                    "spec": template["spec"]});
+            "metadata": {"name": name, "namespace": namespace, "labels": labels},
+            "spec": template["spec"]});
         are_there &= hand.create("persistentvolumeclaims", &claim).is_some();
     }
     are_there
