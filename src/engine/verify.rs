@@ -2,8 +2,8 @@
 //!
 //! PostgreSQL reads every row of every table, and what is stored outside of rows: a page that fails its
 //! checksum is an error of that statement. Its extension amcheck compares indexes with their tables, which
-//! also finds an index whose order is that of another C library. QuestDB counts rows by its list of transactions alone, so every
-//! column is aggregated, but for those of types that are not known here.
+//! also finds an index whose order is that of another C library. QuestDB counts rows by its list of
+//! transactions alone, so every column is aggregated, but for those of types that are not known here.
 
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +146,8 @@ pub mod postgresql {
 
     /// Whether amcheck can be created: its files are in the image, and the administrator is a superuser.
     pub const HAS_AMCHECK: &str = "SELECT rolsuper AND EXISTS \
-        (SELECT FROM pg_available_extensions WHERE name = 'amcheck') FROM pg_roles WHERE rolname = current_user";
+        (SELECT FROM pg_available_extensions WHERE name = 'amcheck') \
+        FROM pg_roles WHERE rolname = current_user";
 
     /// Creates amcheck in a schema of its own, or brings it to the version of the engine where it is already.
     /// No event trigger of a user runs. `verify_heapam` is there from PostgreSQL 14 on.

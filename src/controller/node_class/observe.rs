@@ -140,7 +140,8 @@ async fn read<T>(
     answer.await.map_err(|error| call_blocked(call, &error, ctx))
 }
 
-/// What names the class, in all namespaces.
+/// What names the class, in all namespaces. A kind that is not served any more has no objects: its definition
+/// is deleted at the same time.
 async fn users(class: &str, ctx: &Context) -> Result<Vec<String>, kube::Error> {
     let mut users = all_of(ctx, |database: &Database| database.spec.node_class_name == class).await?;
     users.extend(all_of(ctx, |node: &Node| node.spec.node_class_name == class).await?);
@@ -152,9 +153,10 @@ async fn all_of<K>(ctx: &Context, is_user: impl Fn(&K) -> bool) -> Result<Vec<St
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + std::fmt::Debug,
 {
-    let all = Api::<K>::all(ctx.client.clone()).list(&ListParams::default()).await?;
+    let all = Api::<K>::all(ctx.client.clone()).list(&ListParams::default()).await;
+    let all = if_served(all.map(|list| list.items))?;
     let name = |object: &K| {
         format!("{} {}/{}", K::kind(&()), object.namespace().unwrap_or_default(), object.name_any())
     };
-    Ok(all.items.iter().filter(|object| is_user(object)).map(name).collect())
+    Ok(all.iter().filter(|object| is_user(object)).map(name).collect())
 }

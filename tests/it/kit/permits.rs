@@ -39,8 +39,8 @@ pub async fn of_virtual_machines(share: Share) -> Permit {
     VIRTUAL.acquire_many(u32::try_from(count).unwrap()).await.unwrap()
 }
 
-/// For a test with real machines, which mostly waits for pods and engines to start; virtual ones run beside it.
-/// Other processes of this host with real machines, such as the demo, are counted.
+/// For a test with real machines, which mostly waits for pods and engines to start; virtual ones run beside
+/// it. Other processes of this host with real machines, such as the demo, are counted.
 pub async fn of_real_machines() -> Turn {
     turns::take(&Cache::from_environment()).await.unwrap()
 }

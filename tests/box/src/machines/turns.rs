@@ -21,8 +21,8 @@ pub struct Turn {
     _lock: File,
 }
 
-/// Waits for a turn. Those of one process get it in the order in which they asked; of several processes, the one
-/// that looks first.
+/// Waits for a turn. Those of one process get it in the order in which they asked; of several processes, the
+/// one that looks first.
 ///
 /// # Errors
 ///

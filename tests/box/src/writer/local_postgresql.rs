@@ -93,8 +93,8 @@ impl LocalPostgresql {
         }
     }
 
-    /// Starts it, and waits until it lets the administrator in. It refuses to start as long as one of its parts
-    /// of before has not noticed a kill.
+    /// Starts it, and waits until it lets the administrator in. It refuses to start as long as one of its
+    /// parts of before has not noticed a kill.
     ///
     /// # Errors
     ///
