@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Binding, Check, EngineError, Port, Probe, Profile, Rotation, Scratch, Value, Variable};
+use super::{Binding, Check, EngineError, Port, Probe, Profile, Reload, Rotation, Scratch, Value, Variable};
 use crate::api::database::{ConfigValue, CustomCredentials, CustomEngine, Engine};
 use crate::api::node_class::PullPolicy;
 
@@ -41,6 +41,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         config: None,
         password_directory: reads_file.then_some(PASSWORD_DIRECTORY),
         rotation: Rotation::Unknown,
+        reload: Reload::AtStart,
         startup: accepts(1, 3600),
         readiness: accepts(5, 3),
         liveness: accepts(10, 6),

@@ -11,6 +11,7 @@ mod profile;
 mod properties;
 pub mod questdb;
 pub mod release;
+pub mod reload;
 mod setting;
 pub mod verify;
 
@@ -19,7 +20,7 @@ use std::collections::BTreeMap;
 pub use error::EngineError;
 pub use image::from_class;
 pub use profile::{
-    Binding, Check, ConfigDirectory, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
+    Binding, Check, ConfigDirectory, Port, Probe, Profile, Reload, Rotation, Scratch, Value, Variable,
 };
 
 use crate::api::database::{ConfigValue, Engine, EngineType};

@@ -37,6 +37,8 @@ pub struct Profile {
     pub password_directory: Option<&'static str>,
     /// How the engine takes another password.
     pub rotation: Rotation,
+    /// How the engine takes other settings.
+    pub reload: Reload,
     /// Says when the engine has started; the other probes wait for it.
     pub startup: Probe,
     /// Says whether clients may be sent to it.
@@ -115,6 +117,15 @@ pub enum Rotation {
     AtStart,
     /// It is not known whether it takes one.
     Unknown,
+}
+
+/// How an engine takes other settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reload {
+    /// It says itself which it takes while it runs.
+    Asked,
+    /// At its start, as far as is known.
+    AtStart,
 }
 
 /// An empty directory of the pod's own, gone with the pod.

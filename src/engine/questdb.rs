@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::release::Release;
 use super::{
-    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
-    properties, setting,
+    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Reload, Rotation, Scratch, Value,
+    Variable, properties, setting,
 };
 use crate::api::database::{ConfigValue, Engine};
 use crate::api::node_class::PullPolicy;
@@ -127,6 +127,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // `reload_config()` gives another password to the PostgreSQL wire protocol alone: the HTTP server
         // makes its authenticator once, at its start (seen with 8.2.0, 9.2.3 and 9.3.4).
         rotation: Rotation::AtStart,
+        reload: Reload::Asked,
         // Recovery of the tables after a crash may take long; at least an hour passes before the start counts
         // as failed. Probed each second: what lies between the engine's start and the next question is an
         // outage, too.

@@ -15,6 +15,7 @@ use crate::api::database::{
 use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::verification::{Verification, Verify};
 use crate::api::{Backup, BackupSchedule, Database, DatabaseSpec};
+use crate::controller::database::config_record::in_effect;
 
 /// So much of the name of the BackupSchedule is in that of the Database, which has at most 40 characters.
 const LONGEST_PART: usize = 24;
@@ -60,7 +61,8 @@ pub fn database(
             new_credentials: false,
             ..of.spec.storage.clone()
         },
-        config: of.spec.config.clone(),
+        // What the engine rejects would keep it from starting.
+        config: in_effect(of.clone()).0.spec.config,
         access: no_clients(schedule),
         // They may not fit another type.
         resources: None,

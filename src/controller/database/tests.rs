@@ -15,6 +15,7 @@ mod plan;
 mod pod;
 mod random;
 mod releasing;
+mod reloading;
 mod replacing;
 mod restoring;
 mod rotating;
@@ -45,6 +46,7 @@ use crate::api::names::Names;
 use crate::api::{Database, Node, NodeClass, Volume};
 use crate::controller::tests::plan_line::PlanLine;
 use crate::engine;
+use crate::engine::reload::Verdict;
 use crate::settings::{Network, Timing};
 
 const UID: &str = "6f1c2a54-6c3c-4b64-9a7e-0d2f4c1b9a11";
@@ -123,6 +125,8 @@ fn empty(spec: Value, status: Value) -> Observed {
         attachment: None,
         core_nodes: Vec::new(),
         labelled: Vec::new(),
+        rejected: None,
+        settings: Some(Ok(Verdict::AtStart.into())),
         torn_down: TornDown::default(),
         priority_class: None,
         network: Network::default(),
@@ -312,6 +316,8 @@ fn word(action: &Action) -> String {
         Action::GiveNextPassword(access, _) => format!("give {access:?} the next password"),
         Action::PutNextPasswordInForce(..) => "put the next password in force".to_owned(),
         Action::StopForNextPassword(uid, ..) => format!("stop {uid} for the next password"),
+        Action::ReloadSettings(load) => format!("load {}", load.change.keys.join(" ")),
+        Action::RejectSettings(record) => format!("reject {}", record.pending.join(" ")),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),

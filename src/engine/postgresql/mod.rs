@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{
-    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
-    setting,
+    Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Reload, Rotation, Scratch, Value,
+    Variable, setting,
 };
 use crate::api::database::{ConfigValue, Engine};
 use crate::api::node_class::PullPolicy;
@@ -122,6 +122,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         config: Some(ConfigDirectory { path: "/etc/freehold", files: files(config)? }),
         password_directory: Some(PASSWORD_DIRECTORY),
         rotation: Rotation::Statement,
+        reload: Reload::Asked,
         // It answers while it recovers, however long that takes; hours of silence count as a failed start.
         startup: Probe { check: answers(), period: 1, timeout: 5, failures: 3600 },
         readiness: Probe {
@@ -177,29 +178,34 @@ fn environment(major: u32) -> Vec<Variable> {
 
 /// The directory of settings. The file that `initdb` writes is not used, so what it would decide is here.
 fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, String>, EngineError> {
-    let mut settings = "# Written by Freehold from the Database's spec.config: edit it there.\n".to_owned();
-    for (key, value) in [
-        ("timezone", "Etc/UTC"),
-        ("log_timezone", "Etc/UTC"),
-        ("default_text_search_config", "pg_catalog.english"),
-        ("password_encryption", "scram-sha-256"),
-    ] {
-        settings.push_str(&conf::line(key, value));
-    }
     for (key, value) in config {
         setting::check(key, value)?;
         conf::check_name(key)?;
         if let Some(way_out) = owned(key) {
             return Err(EngineError::ConfigOwned { key: key.clone(), way_out });
         }
-        // The last of two lines of one name wins.
-        settings.push_str(&conf::line(key, &value.0));
     }
+    let mut settings = "# Written by Freehold from the Database's spec.config: edit it there.\n".to_owned();
+    settings.extend(lines(config).iter().map(|(key, value)| conf::line(key, value)));
     Ok(BTreeMap::from([
         ("postgresql.conf".to_owned(), settings),
         ("pg_hba.conf".to_owned(), ACCESS.to_owned()),
         ("start.sh".to_owned(), START.to_owned()),
     ]))
+}
+
+/// The settings of the file, in its order: what `initdb` would decide, and those of the spec. The last of two
+/// lines of one name wins.
+pub fn lines(config: &BTreeMap<String, ConfigValue>) -> Vec<(String, String)> {
+    let own = [
+        ("timezone", "Etc/UTC"),
+        ("log_timezone", "Etc/UTC"),
+        ("default_text_search_config", "pg_catalog.english"),
+        ("password_encryption", "scram-sha-256"),
+    ];
+    let own = own.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let of_spec = config.iter().map(|(key, value)| (key.clone(), value.0.clone()));
+    own.into_iter().chain(of_spec).collect()
 }
 
 /// What to do instead of setting this, when the operator owns it. PostgreSQL's names know no case.

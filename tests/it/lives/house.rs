@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
+use super::configured::Configured;
 use super::engines::{Checkpoints, Passwords, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
@@ -186,6 +187,8 @@ pub struct House {
     pub suspended: Suspended,
     /// The password that the engine takes.
     pub engine_password: Passwords,
+    /// The settings that the engines run with.
+    pub configured: Configured,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -237,6 +240,7 @@ impl House {
             checkpoints: Checkpoints::default(),
             suspended: Suspended::default(),
             engine_password: Passwords::default(),
+            configured: Configured::default(),
             clock,
             players,
         };
@@ -272,6 +276,7 @@ impl House {
                 checkpoints: self.checkpoints.clone(),
                 suspended: self.suspended.clone(),
                 passwords: self.engine_password.clone(),
+                configured: self.configured.clone(),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -301,6 +306,7 @@ struct Host {
     checkpoints: Checkpoints,
     suspended: Suspended,
     passwords: Passwords,
+    configured: Configured,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -353,6 +359,7 @@ impl Host {
             checkpoints: self.checkpoints.clone(),
             suspended: self.suspended.clone(),
             passwords: self.passwords.clone(),
+            configured: self.configured.clone(),
             way: self.chaos.way(name.to_owned(), Arc::clone(term)),
             now: Box::new(move || ec2.now()),
         })

@@ -49,7 +49,7 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
     with_operator("wrong-setting", |env| async move {
         let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
         env.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
-        let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
+        let message = until_condition(&env, "Ready", "False", "ConfigRejected").await;
         assert!(message.contains("shared_buffers"), "{message}");
         env.edit("orders", &json!({"config": {"shared_buffers": "64MB"}})).await;
         keeps_its_rows(&env, writer).await;

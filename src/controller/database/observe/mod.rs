@@ -34,8 +34,10 @@ use self::retained::Kept;
 use self::stage::{Stage, stage};
 use self::torn_down::TornDown;
 use self::usage::Usage;
+use super::config_record::in_effect;
 use super::ordinal::ordinal;
 use super::pod;
+use crate::api::database::ConfigValue;
 use crate::api::keys::{self, EBS_CSI_DRIVER};
 use crate::api::names::{Names, VolumeNames};
 use crate::api::{Database, Node, NodeClass, Volume};
@@ -44,6 +46,7 @@ use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
 use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
+use crate::engine::reload::Answer;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
 
@@ -103,6 +106,12 @@ pub struct Observed {
     pub core_nodes: Vec<CoreNode>,
     /// Every core Node that carries this Database's label.
     pub labelled: Vec<CoreNode>,
+    /// The settings of the spec that the engine has rejected: the Database is here as it is carried out, with
+    /// those in force.
+    pub rejected: Option<BTreeMap<String, ConfigValue>>,
+    /// What the engine says of the change of its settings, or why it says nothing; asked only while there is
+    /// a change.
+    pub settings: Option<Result<Answer, String>>,
     /// What is being torn down around it.
     pub torn_down: TornDown,
     /// The PriorityClass of databases' pods.
@@ -191,31 +200,29 @@ pub async fn observe(
     reads: Reads,
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
-    let namespace = database.namespace().unwrap_or_default();
-    let Some(database) = current(database, copies, reads, ctx).await? else { return Ok(None) };
+    let current = current(database, copies, reads, ctx).await?;
+    let Some((database, rejected)) = current.map(in_effect) else { return Ok(None) };
     let names = Names::of(&database);
-    let deleting = database.metadata.deletion_timestamp.is_some();
     let class = class::of(&database, ctx).await?;
     let Owned { torn_down, nodes, node_name_taken, volume } =
         owned(&database, &names, copies, reads, ctx).await?;
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
-    let derives = legacy.is_none();
-    let children = Children { derives, database: &database, reads, ctx };
+    let children = Children { derives: legacy.is_none(), database: &database, reads, ctx };
     let stage = stage(&database, &nodes, &volume);
-    let needs = stage.needs_secrets();
+    let (needs, deleting) = (stage.needs_secrets(), database.metadata.deletion_timestamp.is_some());
     let retained = held(deleting && needs, &names.retained_secret, &names, reads, ctx).await?;
     let as_reported = reads == Reads::Cached && is_as_reported(&database, &names, ctx);
-    let is_read = derives && needs && !as_reported;
+    let is_read = children.derives && needs && !as_reported;
     let credentials = held(is_read, &names.credentials_secret, &names, reads, ctx).await?;
     let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
-        namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
+        namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
-        claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
+        claim: claim(&database, volume.ours().filter(|_| children.derives && deleting), ctx).await?,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
         core_nodes: machines::core_nodes(&nodes, stage, reads, ctx).await?,
@@ -237,6 +244,8 @@ pub async fn observe(
         stateful_set,
         legacy,
         pod,
+        rejected,
+        settings: None,
         torn_down,
         priority_class: ctx.priority_class.clone(),
         network: ctx.network.clone(),

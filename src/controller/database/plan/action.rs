@@ -11,10 +11,13 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, NotStarting, Occurrence, Release, Replacement, Restored, WentBack};
+use crate::api::database::{
+    Adoption, ConfigStatus, NotStarting, Occurrence, Release, Replacement, Restored, WentBack,
+};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
+use crate::controller::database::config_record::Load;
 use crate::controller::database::object_name::ObjectName;
 use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
@@ -82,6 +85,10 @@ pub enum Action {
     /// Announce the restart and stop the engine, so that it begins with the next password: UID, and what is
     /// to be put in force then.
     StopForNextPassword(String, Box<Profile>, Box<HeldSecret>),
+    /// Have the engine load other settings.
+    ReloadSettings(Box<Load>),
+    /// Write down that the engine rejects settings of the spec.
+    RejectSettings(Box<ConfigStatus>),
     /// Write down that the release begins.
     RecordRelease(Release),
     /// Take that back: nothing was released yet, and nothing is to be.

@@ -10,12 +10,13 @@ use kube::ResourceExt;
 use serde_json::Value;
 
 use super::gone_back;
-use crate::api::database::Adoption;
+use crate::api::database::{Adoption, ConfigStatus};
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::api::{ConditionType, Node, Reason, Volume};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
 use crate::controller::database::build;
+use crate::controller::database::config_record;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{attaching, engine_wait, has_started, inputs_of};
@@ -112,6 +113,16 @@ fn in_force(observed: &Observed) -> Option<Cow<'_, Adoption>> {
 /// one was made from a template that Freehold has not written; one that runs all the same is not restarted
 /// for it.
 pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
+    inputs_by(config_record::of(&observed.database), observed, pod)
+}
+
+/// The same by this record of the settings: a pod whose engine took others while it ran counts as made from
+/// them.
+pub(super) fn inputs_by(config: Option<&ConfigStatus>, observed: &Observed, pod: &Pod) -> Option<String> {
+    let reloaded = config.and_then(|config| config.reloaded.as_ref());
+    if let Some(reloaded) = reloaded.filter(|it| pod.metadata.uid.as_ref() == Some(&it.pod_uid)) {
+        return Some(reloaded.inputs_hash.clone());
+    }
     let of_found = || {
         observed.database.spec.adopt.as_ref()?;
         let Some(adoption) = adoption(observed) else {

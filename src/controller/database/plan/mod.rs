@@ -20,6 +20,7 @@ mod pause;
 mod placement;
 mod prerequisites;
 mod release;
+pub mod reload;
 mod repair;
 mod replacement;
 mod restore;
@@ -55,7 +56,8 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let decided = release::kept(permission::requeued(decide(observed, now), observed), observed);
+    let decided = reload::with_rejection(decide(observed, now), observed);
+    let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
     let mut plan = drift::mended(guarded, observed, now);
     if observed.is_orphaning() {
@@ -171,7 +173,8 @@ fn serve(
     if !observed.carries_label(node)
         && let Some(waiting) = rollout::before_move(observed, profile, node, &mut actions, now)
     {
-        return Plan::act(actions, waiting);
+        let requeue = waiting.is_of_running_engine().then_some(observed.timing.requeue_interval);
+        return Plan { actions, waiting: Some(waiting), requeue };
     }
     if let Some(waiting) = placement::label(observed, node, &mut actions) {
         return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
@@ -189,9 +192,9 @@ fn serve(
     let engine = rollout::plan(observed, profile, node, is_replaced, &mut actions, now);
     // A VolumeAttachment is not watched, and no event says that a pod has waited long; nor is what a kubelet
     // reports of its machine.
-    let is_rotated = engine.as_ref().is_some_and(DatabaseWait::is_for_rotation);
+    let is_asked = engine.as_ref().is_some_and(DatabaseWait::is_of_running_engine);
     let is_starting = || observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine()));
-    let requeue = if is_rotated || is_starting() {
+    let requeue = if is_asked || is_starting() {
         Some(observed.timing.requeue_interval)
     } else {
         engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)

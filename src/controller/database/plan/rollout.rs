@@ -13,19 +13,16 @@ use super::drift;
 use super::facts::{
     engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template, wanted_inputs,
 };
-use super::failing;
-use super::going_back;
-use super::permission;
-use super::rotation;
-use super::{room, sizing};
+use super::{failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
+use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::pod::{engine_container, machine};
-use crate::controller::database::wait::{DatabaseWait, RestartStep};
+use crate::controller::database::wait::{DatabaseWait, ReloadWait, RestartStep};
 use crate::controller::engine_container::engine_of;
 use crate::controller::safety;
 use crate::engine::Profile;
@@ -64,10 +61,10 @@ pub(super) fn plan(
         return Some(waiting);
     }
     run(live, actions);
-    let wanted = wanted_inputs(observed);
     match &observed.pod {
-        Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
-            Some(replace(observed, live, pod, actions, now))
+        Some(pod) if reload::is_outstanding(observed, pod) => {
+            let waiting = reload::plan(observed, profile, live, pod, actions, now);
+            waiting.or_else(|| Some(replace(observed, live, pod, actions, now)))
         }
         Some(pod) => {
             if let Some(why) = drift::altered_pod(observed) {
@@ -139,6 +136,10 @@ fn settle(
     let template = template(observed, profile, core_node);
     actions.push(Action::ApplyStatefulSet(Box::new(bound_set(live, template))));
     Some(match &observed.pod {
+        Some(pod) if is_outdated && inputs_of_pod(observed, pod) == Some(wanted_inputs(observed)) => {
+            DatabaseWait::UpdatingChild(ObjectName::new(ObjectKind::StatefulSet, live.name_any()))
+        }
+        Some(_) if is_outdated && reload::is_possible(observed) => DatabaseWait::Reload(ReloadWait::Asking),
         Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
         Some(_) | None => DatabaseWait::StartingEngine,
     })

@@ -175,8 +175,8 @@ fn what_was_applied_before_and_is_not_known_is_applied_anew_and_not_reported() {
     status(&mut outdated).applied = None;
     assert_eq!(
         line(&plan(&outdated, now())),
-        "[apply config config-uid, apply set set-uid x1] RestartPending",
-        "with the restart, as ever"
+        "[apply config config-uid, apply set set-uid x1] ConfigReloading",
+        "with the change, as ever"
     );
 }
 
@@ -186,7 +186,7 @@ fn a_change_that_meets_a_new_spec_is_reported_and_goes_with_it() {
     alter_set(&mut world);
     assert_eq!(
         line(&plan(&world, now())),
-        "[report StatefulSetAltered orders, apply config config-uid, apply set set-uid x1] RestartPending"
+        "[report StatefulSetAltered orders, apply config config-uid, apply set set-uid x1] ConfigReloading"
     );
 }
 

@@ -59,6 +59,8 @@ impl Life {
             self.announce(Occurrence::Restarted, &why.message())
         } else if let Action::StopForNextPassword(..) = action {
             self.announce(Occurrence::Restarted, &RestartCause::Password.message())
+        } else if let Action::ReloadSettings(load) = action {
+            self.may_write() && self.record_loading(load)
         } else {
             true
         }
@@ -111,6 +113,8 @@ impl Life {
                 self.change_secret(&patch);
             }
             Action::StopForNextPassword(uid, ..) => self.scale(uid, 0),
+            Action::ReloadSettings(load) => self.load(load),
+            Action::RejectSettings(record) => self.status().config = Some(record.as_ref().clone()),
             Action::ReportAltered(..) => {}
             Action::ApplyConfigMap(object) => {
                 applied(&mut self.config_map, object, &new_uid);

@@ -31,6 +31,7 @@ pub(super) fn mishaps() -> impl Strategy<Value = Event> {
         1 => Just(Event::DeleteWays),
         1 => Just(Event::Crash),
         1 => Just(Event::Rotate),
+        1 => prop::sample::select(vec!["4M", "8M"]).prop_map(Event::Reload),
     ]
 }
 

@@ -1,19 +1,26 @@
 //! What the next pass observes of the model.
 
 use super::*;
+use crate::controller::database::config_record::in_effect;
+use crate::controller::database::plan::reload::question;
 
 impl Life {
     pub(super) fn observed(&self) -> Observed {
-        Observed {
+        let (database, rejected) = in_effect(self.database.clone());
+        let profile = match &rejected {
+            None => self.profile.clone(),
+            Some(_) => engine::profile(&database.spec.engine, &database.spec.config),
+        };
+        let mut observed = Observed {
             legacy: None,
             claim: None,
             priority_class: None,
-            database: self.database.clone(),
+            database,
             class: Some(class(json!({}))),
             namespace_labels: BTreeMap::new(),
             usage: Usage::default(),
             names: self.names.clone(),
-            profile: self.profile.clone(),
+            profile,
             nodes: self.machines.iter().map(|machine| machine.node.clone()).collect(),
             node_name_taken: None,
             is_pod_foreign: false,
@@ -32,9 +39,13 @@ impl Life {
             attachment: self.attachment(),
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),
+            rejected,
+            settings: None,
             torn_down: TornDown::default(),
             network: Network::default(),
             timing: Timing::default(),
-        }
+        };
+        observed.settings = question(&observed).map(|(_, change)| Ok(self.answer(&change)));
+        observed
     }
 }
