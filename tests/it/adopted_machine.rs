@@ -197,6 +197,7 @@ async fn struck(strike: Option<(usize, Blow)>) -> usize {
     legacy.is_released(&env).await;
     assert_eq!(env.mutations().get("RunInstances"), None);
     let effects = env.house.chaos.effects() - before;
+    assert_eq!(env.house.chaos.struck_first().is_some(), strike.is_some(), "what was to be struck");
     env.close().await;
     effects
 }
