@@ -22,8 +22,8 @@ pub const UNKNOWN: &str = "unknown";
 /// The variable by which QuestDB has its tables in another directory than `db` of its root.
 const TABLES: &str = "QDB_CAIRO_ROOT";
 
-/// Where the official image of PostgreSQL has its data unless it is told otherwise, up to version 17 (its
-/// page, `PGDATA`).
+/// Where the official image of PostgreSQL has its data by default, up to version 17 (its page,
+/// `PGDATA`).
 const POSTGRESQL_UNTIL_17: &str = "/var/lib/postgresql/data";
 
 /// The directory of an adopted database's data, relative to the root of its volume; `None` of a database that

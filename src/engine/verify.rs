@@ -173,13 +173,13 @@ pub mod postgresql {
 
     /// Compares an index with its table: its order, and that every row is in it.
     pub fn check_index(amcheck: &str, schema: &str, index: &str) -> String {
-        let index = literal(&format!("{}.{}", quoted(schema), quoted(index)));
+        let index = literal(&qualified(schema, index));
         format!("SELECT {}.bt_index_check({index}::regclass, true)", quoted(amcheck))
     }
 
     /// What is wrong with the structure of a table: its first fault, or no row.
     pub fn check_heap(amcheck: &str, schema: &str, table: &str) -> String {
-        let table = literal(&format!("{}.{}", quoted(schema), quoted(table)));
+        let table = literal(&qualified(schema, table));
         format!(
             "SELECT 'block ' || blkno || ': ' || msg FROM {}.verify_heapam({table}::regclass, \
              on_error_stop => true) LIMIT 1",
@@ -187,9 +187,14 @@ pub mod postgresql {
         )
     }
 
+    /// A table or an index with its schema, as it stands in a statement.
+    fn qualified(schema: &str, name: &str) -> String {
+        format!("{}.{}", quoted(schema), quoted(name))
+    }
+
     /// The number of rows of a table.
     pub fn count(schema: &str, table: &str) -> String {
-        format!("SELECT count(*) FROM {}.{}", quoted(schema), quoted(table))
+        format!("SELECT count(*) FROM {}", qualified(schema, table))
     }
 }
 

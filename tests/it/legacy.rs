@@ -73,6 +73,15 @@ pub async fn found_on(env: &impl Env, disk: Disk) -> Found {
     }
 }
 
+/// One that is found and adopted as the Database `orders`.
+async fn adopted(env: &impl Env) -> Found {
+    let found = found(env).await;
+    permit(env, &found, "orders");
+    env.create("orders", &spec(&found)).await;
+    env.ready("orders").await;
+    found
+}
+
 /// The PersistentVolume of its claim.
 pub async fn record_of(env: &impl Env, legacy: &Legacy) -> PersistentVolume {
     let claim = env.api::<PersistentVolumeClaim>().get(&legacy.claim()).await.unwrap();
@@ -285,10 +294,7 @@ async fn larger(env: &impl Env, found: &Found) {
 fn an_adopted_database_survives_the_loss_of_the_machine_that_it_was_found_on() {
     rig_env::run(|| async {
         let env = RigEnv::start().await;
-        let found = found(&env).await;
-        permit(&env, &found, "orders");
-        env.create("orders", &spec(&found)).await;
-        env.ready("orders").await;
+        let found = adopted(&env).await;
         let ends = [("Action", "TerminateInstances"), ("InstanceId.1", found.legacy.instance.as_str())];
         env.ec2().call(ADOPTER, &ends).unwrap();
         elsewhere(&env, &found).await;

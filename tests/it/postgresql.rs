@@ -11,14 +11,13 @@ use freehold_box::writer::local_postgresql::{LocalPostgresql, connect};
 use tokio_postgres::Client;
 use tokio_util::task::AbortOnDropHandle;
 
-fn access(server: &LocalPostgresql) -> Access {
-    Access {
-        address: server.address().ip(),
-        port: server.address().port(),
-        username: LocalPostgresql::USER.to_owned(),
-        password: LocalPostgresql::PASSWORD.to_owned(),
-        database: "postgres".to_owned(),
-    }
+/// A server that serves, and how the operator reaches it; `None` where PostgreSQL is not installed.
+async fn serving() -> Option<(LocalPostgresql, Access)> {
+    let mut server = LocalPostgresql::create().unwrap()?;
+    server.start().await.unwrap();
+    let writer::Access { address, username, password, database } = server.access();
+    let access = Access { address: address.ip(), port: address.port(), username, password, database };
+    Some((server, access))
 }
 
 async fn connected(access: &Access) -> Result<(Client, AbortOnDropHandle<()>), tokio_postgres::Error> {
@@ -40,9 +39,7 @@ const TABLE: &str = "CREATE TABLE trades (id int PRIMARY KEY, note text); \
 
 #[tokio::test]
 async fn sound_data_passes_whatever_a_user_has_set_there() {
-    let Some(mut server) = LocalPostgresql::create().unwrap() else { return };
-    server.start().await.unwrap();
-    let access = access(&server);
+    let Some((_server, access)) = serving().await else { return };
     assert_eq!(verified(&access).await.findings, [Finding::NoTables]);
 
     sql(&access, TABLE).await;
@@ -67,9 +64,7 @@ async fn sound_data_passes_whatever_a_user_has_set_there() {
 
 #[tokio::test]
 async fn an_administrator_who_is_no_superuser_compares_no_index() {
-    let Some(mut server) = LocalPostgresql::create().unwrap() else { return };
-    server.start().await.unwrap();
-    let superuser = access(&server);
+    let Some((_server, superuser)) = serving().await else { return };
     sql(&superuser, TABLE).await;
     sql(
         &superuser,
@@ -83,9 +78,7 @@ async fn an_administrator_who_is_no_superuser_compares_no_index() {
 
 #[tokio::test]
 async fn an_index_that_does_not_agree_with_its_table_is_found() {
-    let Some(mut server) = LocalPostgresql::create().unwrap() else { return };
-    server.start().await.unwrap();
-    let access = access(&server);
+    let Some((_server, access)) = serving().await else { return };
     sql(&access, TABLE).await;
     // As after a C library that sorts otherwise: the index holds what the function gave before.
     sql(
@@ -104,9 +97,7 @@ async fn an_index_that_does_not_agree_with_its_table_is_found() {
 
 #[tokio::test]
 async fn a_damaged_page_of_a_table_is_found() {
-    let Some(mut server) = LocalPostgresql::create().unwrap() else { return };
-    server.start().await.unwrap();
-    let access = access(&server);
+    let Some((mut server, access)) = serving().await else { return };
     sql(&access, TABLE).await;
     sql(&access, "CHECKPOINT").await;
     let (client, connection) = connected(&access).await.unwrap();
@@ -135,9 +126,7 @@ async fn a_damaged_page_of_a_table_is_found() {
 
 #[tokio::test]
 async fn a_changed_password_is_the_only_one_that_is_let_in() {
-    let Some(mut server) = LocalPostgresql::create().unwrap() else { return };
-    server.start().await.unwrap();
-    let old = access(&server);
+    let Some((_server, old)) = serving().await else { return };
     let next = Access { password: "the-next-one's \\ password".to_owned(), ..old.clone() };
     PgWire.change_password(&old, &next.password).await.unwrap();
     assert!(connected(&old).await.is_err());

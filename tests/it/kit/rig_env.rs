@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ec2sim::{Limits, Options, Simulator};
+use freehold::api::Node;
 use freehold::api::keys::FINALIZER;
 use freehold_box::account::site::node_class;
 use freehold_box::legacy::{CALLER, Disk, INSTANCE_TYPE, Legacy, Order, SIZE_GIB, user_data};
@@ -20,6 +21,7 @@ use tokio::time::sleep;
 
 use super::env::Env;
 use super::statements;
+use super::wait::{seen, within};
 use crate::lives::blow::Blow;
 use crate::lives::house::{self, CLUSTER, House, NAMESPACE, SLOW_ELECTION};
 use crate::lives::lies::Lies;
@@ -110,6 +112,17 @@ impl RigEnv {
             ("TagSpecification.1.Tag.1.Value", name),
         ];
         self.call(caller, &launch).into_iter().find(|id| id.starts_with("i-")).unwrap()
+    }
+
+    /// Waits until the one database runs on a machine of this type, and the old machine is over.
+    pub async fn moved_to(&self, instance_type: &str) {
+        within(CALM, "the database on another machine, and the old one over", || async {
+            let live = self.live_instances();
+            let is_moved = live.len() == 1 && live[0].instance_type == instance_type;
+            let nodes = self.list::<Node>().await.len();
+            seen((is_moved && nodes == 1).then_some(()), || format!("{live:?}, {nodes} Nodes"))
+        })
+        .await;
     }
 
     /// What the operator that runs now measures, as its endpoint says it.

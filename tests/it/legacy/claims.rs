@@ -12,10 +12,7 @@ use crate::lives::life::CALM;
 fn a_claim_and_a_persistent_volume_that_were_deleted_are_created_again_with_the_same_data() {
     rig_env::run(|| async {
         let env = RigEnv::start().await;
-        let found = found(&env).await;
-        permit(&env, &found, "orders");
-        env.create("orders", &spec(&found)).await;
-        env.ready("orders").await;
+        let found = adopted(&env).await;
         let claims = env.api::<PersistentVolumeClaim>();
         let claim = found.legacy.claim();
         let first = claims.get(&claim).await.unwrap();
@@ -67,10 +64,7 @@ fn a_claim_and_a_persistent_volume_that_were_deleted_are_created_again_with_the_
 fn a_claim_that_is_deleted_while_no_operator_runs_is_replaced_by_no_empty_one() {
     rig_env::run(|| async {
         let env = RigEnv::start().await;
-        let found = found(&env).await;
-        permit(&env, &found, "orders");
-        env.create("orders", &spec(&found)).await;
-        env.ready("orders").await;
+        let found = adopted(&env).await;
         let (claims, pods) = (env.api::<PersistentVolumeClaim>(), env.api::<Pod>());
         let (claim, pod) = (found.legacy.claim(), format!("{}-0", found.legacy.name));
         let record = record_of(&env, &found.legacy).await.name_any();

@@ -61,15 +61,10 @@ impl LocalPostgresql {
     }
 
     /// The administrator.
-    pub const USER: &str = "admin";
+    const USER: &str = "admin";
 
     /// Their password.
-    pub const PASSWORD: &str = "a-password-of-the-test";
-
-    /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
+    const PASSWORD: &str = "a-password-of-the-test";
 
     /// The folder of its data.
     pub fn data(&self) -> PathBuf {
