@@ -67,10 +67,21 @@ impl Times {
     /// The times after this moment, in their order.
     fn after(&self, start: Timestamp) -> impl Iterator<Item = Timestamp> + use<'_> {
         let shown = TimeZone::UTC.to_timestamp(start.to_zoned(self.zone.clone()).datetime());
-        let from = shown.and_then(|shown| shown.checked_sub(LONGEST_CHANGE)).unwrap_or(start);
+        let shown = shown.unwrap_or(start);
+        // The crate goes from time to time: a day of them is searched only where the clock was changed.
+        let from = if self.is_changed_before(start) { shown.checked_sub(LONGEST_CHANGE) } else { Ok(shown) };
+        let from = from.unwrap_or(shown);
         let times = self.crontab.iter_after(MakeTimestamp(from)).ok().into_iter().flatten();
         let moments = times.map_while(|time| moment(time.ok()?.datetime(), &self.zone));
         moments.filter(move |moment| *moment > start)
+    }
+
+    /// Whether the clock was changed at this moment or shortly before, so that it has shown times after this
+    /// one already.
+    fn is_changed_before(&self, moment: Timestamp) -> bool {
+        let after = moment.checked_add(SignedDuration::from_secs(1)).unwrap_or(moment);
+        let change = self.zone.preceding(after).next();
+        change.is_some_and(|change| moment.duration_since(change.timestamp()) <= LONGEST_CHANGE)
     }
 }
 

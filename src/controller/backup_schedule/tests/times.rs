@@ -1,5 +1,7 @@
 //! The times of schedules, through daylight saving.
 
+use jiff::SignedDuration;
+
 use super::*;
 use crate::controller::backup_schedule::times::Times;
 
@@ -53,6 +55,32 @@ fn a_zone_that_changes_by_half_an_hour_has_its_times_too() {
     // 5 April 2026: at 02:00 it is 01:30.
     let found = following("0 */2 * * *", "Australia/Lord_Howe", "2026-04-04T11:00:00Z", 3);
     assert_eq!(found, ["2026-04-04T13:00:00Z", "2026-04-04T15:30:00Z", "2026-04-04T17:30:00Z"]);
+}
+
+/// Each time near a change of the clocks is found from shortly before it, as it is from days before it.
+#[test]
+fn the_next_time_hangs_on_no_change_of_the_clocks_in_between() {
+    let changes = [
+        ("Europe/Berlin", "2026-03-29T01:00:00Z"),
+        ("Europe/Berlin", "2026-10-25T01:00:00Z"),
+        ("Australia/Lord_Howe", "2026-04-04T15:00:00Z"),
+        ("America/New_York", "2026-11-01T06:00:00Z"),
+    ];
+    for (zone, change) in changes {
+        let change: Timestamp = change.parse().unwrap();
+        for schedule in ["*/20 * * * *", "30 1,2 * * *"] {
+            let times = times(schedule, zone);
+            let start = change - SignedDuration::from_hours(4 * 24);
+            let all = std::iter::successors(times.next(start), |time| times.next(*time));
+            let all: Vec<Timestamp> =
+                all.take_while(|time| *time < change + SignedDuration::from_hours(40)).collect();
+            for minutes in (-26 * 60..26 * 60).step_by(53) {
+                let now = change + SignedDuration::from_mins(minutes);
+                let expected = all.iter().find(|time| **time > now).copied();
+                assert_eq!(times.next(now), expected, "{schedule} in {zone} after {now}");
+            }
+        }
+    }
 }
 
 #[test]
