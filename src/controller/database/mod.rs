@@ -140,7 +140,7 @@ async fn pass(
     ctx: &Context,
     events: &Events,
 ) -> Result<Again, PassError> {
-    let Some((observed, plan)) = decide(database, copies, ctx).await? else {
+    let Some((observed, plan)) = Box::pin(decide(database, copies, ctx)).await? else {
         return Ok(ctx.timing.resync_interval);
     };
     let (acted, answers) = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;

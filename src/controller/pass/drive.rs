@@ -138,7 +138,7 @@ where
                     if let Err(left) = wakes.begin(&key, object.meta().uid.as_deref(), Instant::now()) {
                         return Ok(Action::requeue(left));
                     }
-                    let again = Box::pin(pass(object, ctx)).await;
+                    let again = pass(object, ctx).await;
                     wakes.ended(&key, Instant::now() + again);
                     Ok(Action::requeue(again))
                 }
@@ -171,7 +171,8 @@ pub async fn run<K, P, F>(
     let events = Events::new(ctx.client.clone(), name);
     let beat = ctx.pulse.of(name);
     let one = move |object: Arc<K>, ctx: Arc<Context>| {
-        let pass = pass(Arc::clone(&object), Arc::clone(&ctx), events.clone());
+        // A pass' future has tens of KiB, which would be copied into each future around it.
+        let pass = Box::pin(pass(Arc::clone(&object), Arc::clone(&ctx), events.clone()));
         let is_urgent = is_urgent(&object);
         drive(name, object, is_urgent, ctx, pass)
     };
