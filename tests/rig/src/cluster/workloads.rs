@@ -87,6 +87,12 @@ fn is_to_end(set: &Value, pod: &Value) -> bool {
 }
 
 fn revision(set: &Value) -> String {
+    let status = &set["status"];
+    if status["observedGeneration"] == set["metadata"]["generation"]
+        && let Some(known) = status["updateRevision"].as_str()
+    {
+        return known.to_owned();
+    }
     let mut hasher = DefaultHasher::new();
     set["spec"]["template"].to_string().hash(&mut hasher);
     format!("{}-{:x}", text(&set["metadata"]["name"]), hasher.finish() & 0xffff_ffff)
