@@ -2,7 +2,7 @@
 
 use ec2sim::Truth;
 
-use crate::kit::{Kit, SUBNET, ZONE, both_ways, equal};
+use super::kit::{Kit, SUBNET, ZONE, both_ways, equal};
 
 /// Source: API reference, "Common request parameters", `DryRun`: `DryRunOperation` if it would have gone
 /// through.

@@ -2,7 +2,7 @@
 
 use ec2sim::{Effect, Fault, Truth};
 
-use crate::kit::{Kit, OTHER_SUBNET, both_ways, check, equal};
+use super::kit::{Kit, OTHER_SUBNET, both_ways, check, equal};
 
 /// Source: API reference, "Filter": at most 50 filters, EC2 user guide: up to 200 values each;
 /// `FilterLimitExceeded`.

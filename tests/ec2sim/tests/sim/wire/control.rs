@@ -1,6 +1,6 @@
 //! The control API, and the journal as others read it.
 
-use crate::http::{RUN, Server, options};
+use super::http::{RUN, Server, options};
 
 #[tokio::test]
 async fn time_is_stepped_and_the_truth_is_shown() {

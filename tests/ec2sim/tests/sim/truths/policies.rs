@@ -2,7 +2,7 @@
 
 use ec2sim::{Fate, InstanceState, Options, Policy, Truth, Truths};
 
-use crate::kit::{Holds, Kit, SUBNET, ZONE, both_ways, check, equal, options};
+use super::kit::{Holds, Kit, SUBNET, ZONE, both_ways, check, equal, options};
 
 /// A key of the default world.
 const KEY: &str = "arn:aws:kms:us-east-1:123456789012:key/00000000-0000-0000-0000-000000000001";

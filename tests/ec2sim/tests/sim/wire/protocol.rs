@@ -1,6 +1,6 @@
 //! EC2's Query protocol: forms in, XML out.
 
-use crate::http::{RUN, Server, options};
+use super::http::{RUN, Server, options};
 
 #[tokio::test]
 async fn a_launch_is_answered_in_the_shape_of_ec2() {

@@ -4,7 +4,7 @@ use std::{fs, time::Duration};
 
 use ec2sim::{Effect, Fault, InstanceState, JournalEntry, Options, Simulator};
 
-use crate::http::{RUN, Server, options};
+use super::http::{RUN, Server, options};
 
 #[tokio::test]
 async fn the_state_is_taken_up_and_time_goes_on() {

@@ -7,7 +7,7 @@ use ec2sim::{
     Response, Sight, Simulator, SnapshotState, TagMatch, VolumeState,
 };
 
-use crate::http::{RUN, Server, options};
+use super::http::{RUN, Server, options};
 
 fn fates(sim: &Simulator) -> Vec<(String, Fate)> {
     sim.journal().into_iter().map(|entry| (entry.answer, entry.fate)).collect()

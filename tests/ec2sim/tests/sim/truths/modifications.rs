@@ -2,7 +2,7 @@
 
 use ec2sim::{ModificationState, Truth};
 
-use crate::kit::{Kit, both_ways, check, equal};
+use super::kit::{Kit, both_ways, check, equal};
 
 /// Source: EBS user guide, "Monitor the progress of Amazon EBS volume modifications": a size increase takes
 /// effect in the `optimizing` state.

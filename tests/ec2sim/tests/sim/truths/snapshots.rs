@@ -2,7 +2,7 @@
 
 use ec2sim::{InitializationProgress, Response, SnapshotState, Truth};
 
-use crate::kit::{Kit, both_ways, check, equal, options};
+use super::kit::{Kit, both_ways, check, equal, options};
 
 /// Source: EBS user guide, "Amazon EBS snapshots": pending with its progress, then completed; the point in
 /// time is the call's.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ec2sim::{Limits, Truth};
 
-use crate::kit::{Kit, both_ways, equal, options};
+use super::kit::{Kit, both_ways, equal, options};
 
 fn of(quotas: &[(&str, u32)]) -> BTreeMap<String, u32> {
     quotas.iter().map(|(name, limit)| ((*name).to_owned(), *limit)).collect()

@@ -2,7 +2,7 @@
 
 use ec2sim::{Limits, Truth, Truths};
 
-use crate::kit::{Kit, both_ways, check, equal, options};
+use super::kit::{Kit, both_ways, check, equal, options};
 
 fn limited(truths: Truths) -> Kit {
     let mut options = options(truths);

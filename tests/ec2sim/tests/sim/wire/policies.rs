@@ -5,7 +5,7 @@ use std::{fs, process::Stdio, time::Duration};
 use ec2sim::{Options, Policy};
 use tokio::process::Command;
 
-use crate::http::{RUN, Server, options};
+use super::http::{RUN, Server, options};
 
 /// Far more than it ever takes.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ec2sim::{Effect, Fault, Limits, Truth, Visibility};
 
-use crate::kit::{Kit, OTHER_SUBNET, ZONE, both_ways, check, equal, options};
+use super::kit::{Kit, OTHER_SUBNET, ZONE, both_ways, check, equal, options};
 
 /// Source: EC2 developer guide, "Ensuring idempotency in Amazon EC2 API requests".
 #[test]

@@ -2,7 +2,7 @@
 
 use ec2sim::{Options, Response, Truths};
 
-use crate::kit::{Kit, SUBNET, ZONE, equal, options};
+use super::kit::{Kit, SUBNET, ZONE, equal, options};
 
 fn kit() -> Kit {
     Kit::new(Truths::all())

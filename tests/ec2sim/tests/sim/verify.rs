@@ -1,7 +1,5 @@
 //! `verify` against this simulator: everything that it asks holds, and each truth that is taken out is seen.
 
-#![expect(clippy::unwrap_used, reason = "a test that can't go on says so by panicking")]
-
 use std::{collections::BTreeSet, time::Duration};
 
 use ec2sim::{

@@ -2,7 +2,7 @@
 
 use ec2sim::{AttachmentState, Truth};
 
-use crate::kit::{Kit, both_ways, check, equal};
+use super::kit::{Kit, both_ways, check, equal};
 
 /// Source: EBS user guide, "View information about an Amazon EBS volume": attachment states.
 #[test]

@@ -2,7 +2,7 @@
 
 use ec2sim::{Effect, Fault, Truth, Truths, VolumeState};
 
-use crate::kit::{Kit, both_ways, check, equal};
+use super::kit::{Kit, both_ways, check, equal};
 
 /// Source: EBS user guide, "Amazon EBS volume lifecycle".
 #[test]

@@ -2,7 +2,7 @@
 
 use ec2sim::{Effect, Fault, Health, InstanceState, Limits, Outside, Truth};
 
-use crate::kit::{Kit, both_ways, check, equal, options};
+use super::kit::{Kit, both_ways, check, equal, options};
 
 /// Source: EC2 user guide, "Amazon EC2 instance state changes".
 #[test]
