@@ -30,6 +30,13 @@ fn class_with_subnets(shown: &[(&str, &str)]) -> NodeClass {
 #[test]
 #[expect(clippy::too_many_lines, reason = "one table")]
 fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
+/// The subnet's last instance came up in another zone than this one.
+fn elsewhere(subnet: &str, requested: &str, until: i64) -> OfferingsView {
+    let shown = ("us-east-1c".to_owned(), at(until));
+    let elsewhere = [((subnet.to_owned(), requested.to_owned()), shown)].into();
+    OfferingsView { elsewhere, ..OfferingsView::default() }
+}
+
     hold(vec![
         (
             "the finalizer comes before anything that costs money",
@@ -110,6 +117,21 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
         (
             "EC2 does not show the first subnet: the next is tried",
             with(|it| it.class = Some(class_with_subnets(&[("subnet-c", "us-east-1c")]))),
+        (
+            "nothing judges the class, and the last machine of the first subnet came up in another zone",
+            with(|it| it.offerings = elsewhere("subnet-a", "us-east-1a", 30)),
+            now(),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
+        ),
+        (
+            "and there is no other in the zone of the volume",
+            with(|it| {
+                it.offerings = elsewhere("subnet-a", "us-east-1a", 30);
+                it.node.spec.zone = Some("us-east-1a".to_owned());
+            }),
+            now(),
+            "[] stalled NodeClassMismatch, again in 20 s",
+        ),
             now(),
             "[launch attempt 1, r7i.large in us-east-1c] Launching, pending",
         ),
