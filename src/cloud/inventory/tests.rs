@@ -47,6 +47,8 @@ struct Shown {
     unhealthy: Vec<InstanceHealth>,
     /// Answered to lists without ids.
     error: Option<CloudError>,
+    /// Answered to the list of the instances alone.
+    list_error: Option<CloudError>,
     /// Answered to reads of the instances' health.
     health_error: Option<CloudError>,
     /// A zone whose instances are not listed by id either.
@@ -79,6 +81,9 @@ impl Cloud for Small {
         match query {
             InstanceQuery::Tags(tags) => {
                 let shown = self.called("list")?;
+                if let Some(error) = &shown.list_error {
+                    return Err(error.clone());
+                }
                 Ok(shown
                     .instances
                     .iter()

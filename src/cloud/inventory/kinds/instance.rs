@@ -157,20 +157,29 @@ impl Inventory {
     }
 }
 
+/// One sync. Where EC2 refuses the list, it may answer what else is asked of it: what it shows then counts,
+/// and what it does not show proves nothing.
 async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
-    list(inventory).await?;
-    look_up_tokens(inventory).await?;
+    let listed = list(inventory).await;
+    let is_whole = listed.is_ok();
+    if listed.as_ref().is_err_and(|error| !is_refused(error)) {
+        return listed;
+    }
+    let looked_up = look_up_tokens(inventory, is_whole).await;
+    if is_whole {
+        looked_up?;
+    }
     // Three calls: only at the idle interval, however often the syncs come.
     let is_due = {
         let state = inventory.lock();
         let known = &state.known.instances;
         known.is_health_due(inventory.timing.instance_sync_interval, began) && !known.store.is_empty()
     };
-    // The lists have succeeded: they go on at their own interval, and the health is read again at its own.
+    // The lists go on at their own interval, and the health is read again at its own.
     if is_due && let Err(error) = inventory.slowed(read_health(inventory, began).await) {
         tracing::warn!(%error, "EC2 did not report the health of the instances; keeping the last report");
     }
-    Ok(())
+    listed
 }
 
 async fn list(inventory: &Inventory) -> Result<(), CloudError> {
@@ -293,13 +302,18 @@ async fn read_by_id(inventory: &Inventory, ids: &[InstanceId]) -> Result<(), Clo
     Ok(())
 }
 
-async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
+/// Looks up what passes await by its token. Only with a whole list of the same sync a token that EC2 does not
+/// know counts towards a proof of absence: in a disruption EC2 may leave out what it has.
+async fn look_up_tokens(inventory: &Inventory, is_whole: bool) -> Result<(), CloudError> {
     let tokens = inventory.lock().known.instances.store.tokens();
     for tokens in tokens.chunks(VALUES_PER_FILTER) {
         let tokens: Vec<ClientToken> = tokens.to_vec();
         inventory.acquire(Call::DescribeInstances, 1).await;
         let started = inventory.clock.now();
         let found = inventory.cloud.describe_instances(&InstanceQuery::Tokens(tokens.clone())).await?;
+        let is_found = |token: &ClientToken| found.iter().any(|it| it.token.as_ref() == Some(token));
+        let tokens: Vec<ClientToken> =
+            tokens.into_iter().filter(|token| is_whole || is_found(token)).collect();
         let mut state = inventory.lock();
         let woken = state
             .known
