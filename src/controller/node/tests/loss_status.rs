@@ -114,13 +114,14 @@ fn the_passes_of_a_machine_that_may_be_down_are_urgent_and_no_others() {
         status(it).conditions = conditions::merge(&[], &ready, Some(3), at(0));
         status(it).core_node_name = None;
     });
-    for (name, observed, expected) in vec![
+    let rows = vec![
         ("settled", settled(), false),
         ("not Ready", not_ready, true),
         ("declared lost, whatever else it reports", with(|it| lost_since(it, 300)), true),
         ("not joined yet", joining, false),
         ("new", world(), false),
-    ] {
+    ];
+    for (name, observed, expected) in rows {
         assert_eq!(is_urgent(&observed), expected, "{name}");
     }
 }
