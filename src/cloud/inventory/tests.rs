@@ -126,6 +126,16 @@ impl Cloud for Small {
         shown.health_error.clone().map_or_else(|| Ok(shown.unhealthy.clone()), Err)
     }
 
+    async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
+        let mut shown = self.lock();
+        shown.calls.push("health of");
+        let is_down = |it: &Instance| ids.contains(&it.id) && Some(&it.zone) == shown.zone_down.as_ref();
+        if shown.instances.iter().any(is_down) {
+            return Err(unavailable());
+        }
+        Ok(shown.unhealthy.iter().filter(|health| ids.contains(&health.id)).cloned().collect())
+    }
+
     async fn describe_volumes(&self, _query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
         Ok(self.called("volumes")?.volumes.clone())
     }
