@@ -280,6 +280,7 @@ mod tests {
             engine: Some("questdb".to_owned()),
             engine_version: Some("9.3.4".to_owned()),
             data_path: None,
+            user_id: None,
             retained_at: Some("2026-11-22T01:00:00Z".to_owned()),
             because: Some("the Database was deleted".to_owned()),
             credentials_secret: Some("orders-k3f9q-admin".to_owned()),

@@ -56,7 +56,12 @@ async fn live(State(health): State<Health>) -> (StatusCode, String) {
         of_ec2.map(|(kind, silence)| (format!("the EC2 inventory sync of kind {}", kind.as_str()), silence));
     let controller = ctx.pulse.silent(LONGEST_SILENCE, now);
     let controller = controller.map(|(name, silence)| (format!("the controller {name}"), silence));
-    match of_ec2.or(controller) {
+    alive(of_ec2.or(controller))
+}
+
+/// The answer where this loop has been silent for so long.
+fn alive(silent: Option<(String, Duration)>) -> (StatusCode, String) {
+    match silent {
         None => (StatusCode::OK, "ok\n".to_owned()),
         Some((what, silence)) => {
             let why = format!("not alive: {what} has done nothing for {} s\n", silence.as_secs());
@@ -103,5 +108,20 @@ async fn metrics(State(health): State<Health>) -> axum::response::Response {
             .into_response(),
         Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, format!("failed to write the metrics: {error}\n"))
             .into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn a_loop_that_is_silent_makes_the_kubelet_start_the_process_anew() {
+        assert_eq!(alive(None), (StatusCode::OK, "ok\n".to_owned()));
+        let silent = ("the controller node".to_owned(), Duration::from_secs(1200));
+        let said = "not alive: the controller node has done nothing for 1200 s\n".to_owned();
+        assert_eq!(alive(Some(silent)), (StatusCode::SERVICE_UNAVAILABLE, said));
     }
 }

@@ -157,6 +157,9 @@ pub const ENGINE_VERSION_ANNOTATION: &str = "freehold.dev/engine-version";
 /// Annotation of the record: where a custom engine had its data (its dataPath).
 pub const DATA_PATH_ANNOTATION: &str = "freehold.dev/data-path";
 
+/// Annotation of the record: the user that a custom engine ran as, and that the files belong to (its userId).
+pub const USER_ID_ANNOTATION: &str = "freehold.dev/user-id";
+
 /// Annotation of the record: the name of the Secret with the credentials that the data was created with, in
 /// the namespace of the claim.
 pub const CREDENTIALS_ANNOTATION: &str = "freehold.dev/credentials-secret";

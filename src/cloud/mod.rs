@@ -54,6 +54,10 @@ pub trait Cloud: Send + Sync + 'static {
     /// lists by tag: the caller matches the ids. Three list calls, whatever the size of the fleet.
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError>;
 
+    /// The same of these running instances: one call, which takes at most a hundred. EC2 refuses it if it
+    /// does not know one of them.
+    async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError>;
+
     /// The tail of an instance's console, decoded; empty when there is none yet.
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError>;
 
@@ -128,6 +132,9 @@ pub trait Cloud: Send + Sync + 'static {
 
 /// The most values that one filter takes (EC2 API reference, "Filters").
 const VALUES_PER_FILTER: usize = 200;
+
+/// The most ids that one read of health takes (EC2 API reference, "DescribeInstanceStatus").
+const IDS_PER_HEALTH: usize = 100;
 
 /// Which instances.
 #[derive(Clone, Debug, PartialEq, Eq)]

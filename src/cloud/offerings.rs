@@ -32,6 +32,8 @@ struct Known {
     unsupported: BTreeMap<(String, String, String), Timestamp>,
     /// Subnet → until when it counts as full.
     full: BTreeMap<String, Timestamp>,
+    /// (subnet, zone that was requested) → the zone where it is, and until when that is believed.
+    elsewhere: BTreeMap<(String, String), (String, Timestamp)>,
     /// The last refusal of each quota for each object, by its UID.
     refused: BTreeMap<(Quota, String), Refused>,
 }
@@ -55,6 +57,8 @@ pub struct OfferingsView {
     pub unsupported: BTreeMap<(String, String, String), Timestamp>,
     /// Subnet → until when it counts as full.
     pub full: BTreeMap<String, Timestamp>,
+    /// (subnet, zone that was requested) → the zone where it is, and until when that is believed.
+    pub elsewhere: BTreeMap<(String, String), (String, Timestamp)>,
     /// Until when nothing is created that asks at least this much of a quota.
     pub quotas: BTreeMap<(Quota, u32), Timestamp>,
 }
@@ -91,6 +95,14 @@ impl Offerings {
         self.known.lock().full.insert(subnet.to_owned(), until);
     }
 
+    /// EC2 launched an instance of this subnet in `zone`, and another zone was requested. A subnet never
+    /// moves; that it is requested again after an hour is for what else may have been wrong.
+    pub fn mark_elsewhere(&self, subnet: &str, requested: &str, zone: &str, now: Timestamp) {
+        let until = later(now, self.unavailable_offering_ttl.saturating_mul(UNSUPPORTED_FOR));
+        let key = (subnet.to_owned(), requested.to_owned());
+        self.known.lock().elsewhere.insert(key, (zone.to_owned(), until));
+    }
+
     /// EC2 reported that the account has reached this quota, of which the object of this UID asked so much.
     pub fn reach_quota(&self, quota: Quota, amount: u32, object: &str, now: Timestamp) {
         let mut known = self.known.lock();
@@ -108,6 +120,7 @@ impl Offerings {
         known.unavailable.retain(|_, until| *until > now);
         known.unsupported.retain(|_, until| *until > now);
         known.full.retain(|_, until| *until > now);
+        known.elsewhere.retain(|_, (_, until)| *until > now);
         known.refused.retain(|_, refused| later(refused.at, self.quota_retry_interval) > now);
         let mut quotas = BTreeMap::new();
         for ((quota, refused_object), Refused { amount, at, times }) in &known.refused {
@@ -124,11 +137,12 @@ impl Offerings {
                 *latest = until.max(*latest);
             }
         }
-        let Known { unavailable, unsupported, full, refused: _ } = &*known;
+        let Known { unavailable, unsupported, full, elsewhere, refused: _ } = &*known;
         OfferingsView {
             unavailable: unavailable.clone(),
             unsupported: unsupported.clone(),
             full: full.clone(),
+            elsewhere: elsewhere.clone(),
             quotas,
         }
     }
@@ -157,6 +171,12 @@ impl OfferingsView {
         let key = (image.to_owned(), instance_type.to_owned(), zone.to_owned());
         let refusals = [self.unsupported.get(&key), self.full.get(subnet)];
         self.available_at(instance_type, zone).max(refusals.into_iter().flatten().max().copied())
+    }
+
+    /// The zone where this subnet is, of which an instance was requested in another one, and until when no
+    /// other is.
+    pub fn elsewhere(&self, subnet: &str, requested: &str) -> Option<&(String, Timestamp)> {
+        self.elsewhere.get(&(subnet.to_owned(), requested.to_owned()))
     }
 
     /// The quota that stops this creation, and until when; `None` if it may be requested now.
@@ -213,6 +233,19 @@ mod tests {
         assert!(view.is_available("r7i.large", "us-east-1a") && view.is_available("r7i.large", "us-east-1b"));
         assert_eq!(offerings.view("one", Priority::Create, at(180)).full, BTreeMap::new());
         assert_eq!(offerings.view("one", Priority::Create, at(3600)), OfferingsView::default());
+    }
+
+    #[test]
+    fn a_subnet_that_is_in_another_zone_than_requested_is_not_requested_there_for_an_hour() {
+        let offerings = offerings();
+        offerings.mark_elsewhere("subnet-1", "us-east-1b", "us-east-1a", at(0));
+        let shown = |zone, now| {
+            let view = offerings.view("one", Priority::Repair, now);
+            view.elsewhere("subnet-1", zone).map(|(shown, _)| shown.clone())
+        };
+        assert_eq!(shown("us-east-1b", at(3599)).as_deref(), Some("us-east-1a"));
+        assert_eq!(shown("us-east-1a", at(0)), None, "the class was corrected");
+        assert_eq!(shown("us-east-1b", at(3600)), None);
     }
 
     #[test]

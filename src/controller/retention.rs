@@ -12,7 +12,8 @@ use crate::api::database::{Engine, EngineType, Storage};
 use crate::api::keys::{
     self, ADOPTED_BY_ANNOTATION, CREDENTIALS_ANNOTATION, DATA_PATH_ANNOTATION, DATABASE_ANNOTATION,
     ENGINE_ANNOTATION, ENGINE_LABEL, ENGINE_VERSION_ANNOTATION, NAMESPACE_UID_ANNOTATION,
-    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, VOLUME_TYPE_ANNOTATION,
+    RETAINED_AT_ANNOTATION, RETAINED_BECAUSE_ANNOTATION, SIZE_ANNOTATION, USER_ID_ANNOTATION,
+    VOLUME_TYPE_ANNOTATION,
 };
 use crate::api::{Database, Size, Volume, VolumeId, names};
 use crate::cloud::inventory::TaggedVolume;
@@ -80,6 +81,9 @@ pub struct Retained {
     /// Where a custom engine had the data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_path: Option<String>,
+    /// The user that a custom engine ran as.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "userID")]
+    pub user_id: Option<i64>,
     /// When it was kept.
     pub retained_at: Option<String>,
     /// Why it was kept, in words.
@@ -127,6 +131,7 @@ pub fn read(record: &PersistentVolume) -> Option<Retained> {
         engine: note(ENGINE_ANNOTATION).or_else(|| label(ENGINE_LABEL)),
         engine_version: note(ENGINE_VERSION_ANNOTATION),
         data_path: note(DATA_PATH_ANNOTATION),
+        user_id: note(USER_ID_ANNOTATION).and_then(|user| user.parse().ok()),
         retained_at: note(RETAINED_AT_ANNOTATION),
         because: note(RETAINED_BECAUSE_ANNOTATION),
         credentials_secret: note(CREDENTIALS_ANNOTATION)
@@ -159,7 +164,9 @@ pub fn marks(
     let spec = owner.map(|owner| &owner.spec.engine);
     let image = || Some(spec?.custom.as_ref()?.image.clone());
     let version = owner.and_then(Database::data_version).or_else(image);
-    let data_path = spec.and_then(|engine| Some(engine.custom.as_ref()?.data_path.clone()));
+    let custom = spec.and_then(|engine| engine.custom.as_ref());
+    let data_path = custom.map(|custom| custom.data_path.clone());
+    let user_id = custom.map(|custom| custom.user_id.to_string());
     let engine = spec.map(|engine| engine.kind.as_str().to_owned()).or_else(|| engine.cloned());
     let marks = [
         (RETAINED_AT_ANNOTATION, Some(whole_second(now).to_string())),
@@ -169,6 +176,7 @@ pub fn marks(
         (ENGINE_ANNOTATION, engine),
         (ENGINE_VERSION_ANNOTATION, version),
         (DATA_PATH_ANNOTATION, data_path),
+        (USER_ID_ANNOTATION, user_id),
         (CREDENTIALS_ANNOTATION, Some(names::retained_secret(volume))),
         (NAMESPACE_UID_ANNOTATION, namespace_uid.cloned()),
     ];
@@ -253,6 +261,13 @@ fn version_fits(kept: &Retained, engine: &Engine) -> Result<(), String> {
         },
         EngineType::Custom => {
             let Some(custom) = &engine.custom else { return Ok(()) };
+            // The kubelet changes the group of the files and not their owner, for any image.
+            if let Some(made) = kept.user_id.filter(|made| *made != custom.user_id) {
+                return Err(format!(
+                    "its files belong to the user {made}, not to {}: {ANEW} spec.engine.custom.userId: {made}",
+                    custom.user_id
+                ));
+            }
             let had = kept.data_path.as_ref().filter(|had| **had != custom.data_path);
             match had.filter(|_| wrote == Some(custom.image.as_str())) {
                 Some(had) => Err(format!(

@@ -10,15 +10,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ec2sim::{ApiError, Health, Response, Simulator};
+use ec2sim::{ApiError, Response, Simulator};
 use freehold::api::{InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::catalog::{Image, InstanceType, SecurityGroup, Subnet};
 use freehold::cloud::{
     Cloud, CloudError, CreateVolumeRequest, EbsVolume, Initialization, Instance, InstanceHealth,
-    InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest, ScheduledEvent, Snapshot, VolumeQuery,
+    InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 
-use convert::{instance, modification, snapshot, volume};
+use convert::{health, instance, modification, snapshot, volume};
 use params::{Params, filters, launch_params, param, tag_filters, tag_list, tag_specification};
 
 /// How long a call takes to EC2 and back; a call that takes for ever is not made, or never answered.
@@ -144,11 +144,6 @@ async fn pause(time: Duration) {
     }
 }
 
-fn scheduled(event: &ec2sim::ScheduledEvent) -> ScheduledEvent {
-    let not_before = jiff::Timestamp::from_second(event.not_before.as_second()).ok();
-    ScheduledEvent { code: event.code.clone(), not_before }
-}
-
 fn not_the_answer(action: &'static str) -> CloudError {
     CloudError::in_doubt(action, "the answer is another action's")
 }
@@ -232,17 +227,21 @@ impl Cloud for ModelCloud {
                     if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
                 })
                 .await?;
-            for view in statuses {
-                let health = InstanceHealth {
-                    id: InstanceId(view.id),
-                    impaired: view.system_status == Health::Impaired
-                        || view.instance_status == Health::Impaired,
-                    events: view.events.iter().map(scheduled).collect(),
-                };
-                unhealthy.insert(health.id.clone(), health);
-            }
+            unhealthy.extend(statuses.into_iter().map(health).map(|health| (health.id.clone(), health)));
         }
         Ok(unhealthy.into_values().collect())
+    }
+
+    async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
+        let params: Params =
+            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        let statuses = self
+            .list("DescribeInstanceStatus", &params, |answer| {
+                if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
+            })
+            .await?;
+        let all = statuses.into_iter().map(health);
+        Ok(all.filter(|health| health.impaired || !health.events.is_empty()).collect())
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {

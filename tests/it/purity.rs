@@ -3,6 +3,7 @@
 //! have a real control plane.
 
 mod environments;
+mod mends;
 mod sizes;
 
 use std::collections::BTreeSet;

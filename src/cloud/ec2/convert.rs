@@ -94,6 +94,15 @@ pub(super) fn health(
     Ok((id, health))
 }
 
+/// Those of these instances that are not well.
+pub(super) fn unhealthy(
+    call: Call,
+    statuses: Vec<sdk::InstanceStatus>,
+) -> Result<Vec<InstanceHealth>, CloudError> {
+    let read = statuses.into_iter().map(|status| health(call, status));
+    read.filter_map(|read| read.map(|(_, health)| health).transpose()).collect()
+}
+
 fn scheduled(event: sdk::InstanceStatusEvent) -> ScheduledEvent {
     ScheduledEvent {
         code: event.code.map(|code| code.as_str().to_owned()).unwrap_or_default(),

@@ -215,6 +215,14 @@ impl Cloud for Ec2 {
         Ok(unhealthy.into_values().flatten().collect())
     }
 
+    async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
+        let call = Call::DescribeInstanceStatus;
+        let ids = ids.iter().map(|id| id.0.clone()).collect();
+        let request = self.reads.describe_instance_status().set_instance_ids(Some(ids));
+        let answer = request.send().await.map_err(|error| failed(call, &error))?;
+        convert::unhealthy(call, answer.instance_statuses.unwrap_or_default())
+    }
+
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
         let call = Call::GetConsoleOutput;
         let answer = self

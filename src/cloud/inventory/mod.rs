@@ -126,6 +126,13 @@ impl Inventory {
         self.lock().store(kind).set_named(uid, id);
     }
 
+    /// What may have been an owner of instances or volumes no longer exists.
+    pub fn forget_gone(&self, uid: &str) {
+        for kind in [Kind::Node, Kind::Volume] {
+            self.forget(kind, uid);
+        }
+    }
+
     /// The owner no longer exists: nothing is awaited for it.
     pub fn forget(&self, kind: Kind, uid: &str) {
         let mut state = self.lock();

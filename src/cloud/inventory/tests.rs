@@ -47,6 +47,8 @@ struct Shown {
     unhealthy: Vec<InstanceHealth>,
     /// Answered to lists without ids.
     error: Option<CloudError>,
+    /// Answered to the list of the instances alone.
+    list_error: Option<CloudError>,
     /// Answered to reads of the instances' health.
     health_error: Option<CloudError>,
     /// A zone whose instances are not listed by id either.
@@ -79,6 +81,9 @@ impl Cloud for Small {
         match query {
             InstanceQuery::Tags(tags) => {
                 let shown = self.called("list")?;
+                if let Some(error) = &shown.list_error {
+                    return Err(error.clone());
+                }
                 Ok(shown
                     .instances
                     .iter()
@@ -119,6 +124,16 @@ impl Cloud for Small {
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
         let shown = self.called("health")?;
         shown.health_error.clone().map_or_else(|| Ok(shown.unhealthy.clone()), Err)
+    }
+
+    async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
+        let mut shown = self.lock();
+        shown.calls.push("health of");
+        let is_down = |it: &Instance| ids.contains(&it.id) && Some(&it.zone) == shown.zone_down.as_ref();
+        if shown.instances.iter().any(is_down) {
+            return Err(unavailable());
+        }
+        Ok(shown.unhealthy.iter().filter(|health| ids.contains(&health.id)).cloned().collect())
     }
 
     async fn describe_volumes(&self, _query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {

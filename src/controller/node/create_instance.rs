@@ -66,7 +66,12 @@ impl Creation for CreateInstance<'_> {
     }
 
     async fn send(&self, ctx: &Context) -> Result<InstanceId, CloudError> {
-        Ok(ctx.cloud.run_instance(&request(self.creation, self.user_data)).await?.id)
+        let NodeCreation { subnet_id, zone, .. } = self.creation;
+        let instance = ctx.cloud.run_instance(&request(self.creation, self.user_data)).await?;
+        if !instance.zone.is_empty() && instance.zone != *zone {
+            ctx.offerings.mark_elsewhere(subnet_id, zone, &instance.zone, ctx.clock.now());
+        }
+        Ok(instance.id)
     }
 
     /// A profile that EC2 does not know for so long was not made moments ago: the name is wrong.

@@ -177,6 +177,7 @@ pub async fn run<K, P, F>(
         drive(name, object, is_urgent, ctx, pass)
     };
     let turns = Arc::new(Semaphore::new(usize::from(concurrency)));
+    let inventory = Arc::clone(&ctx.inventory);
     in_turn(triggers, ctx, Arc::clone(&turns), stop, one)
         .for_each(|result| {
             // A heartbeat takes no turn: where passes that never end have them all, it says nothing.
@@ -186,7 +187,14 @@ pub async fn run<K, P, F>(
             match result {
                 Ok(_) => {}
                 Err(controller::Error::ObjectNotFound(object)) if object.name == NO_OBJECT => {}
-                Err(error) => tracing::debug!(controller = name, %error, "a trigger came to nothing"),
+                Err(error) => {
+                    // One that lost its finalizer by force has no last pass: what EC2 has of it is awaited by
+                    // no object any more.
+                    if let controller::Error::ObjectNotFound(object) = &error {
+                        object.extra.uid.iter().for_each(|uid| inventory.forget_gone(uid));
+                    }
+                    tracing::debug!(controller = name, %error, "a trigger came to nothing");
+                }
             }
             ready(())
         })

@@ -72,6 +72,7 @@ fn a_record_tells_everything_that_a_person_asks_for() {
         engine: Some("postgresql".to_owned()),
         engine_version: Some("17.6".to_owned()),
         data_path: None,
+        user_id: None,
         retained_at: Some("2026-11-22T01:00:00Z".to_owned()),
         because: Some("why".to_owned()),
         credentials_secret: Some("orders-aaaaa-admin".to_owned()),
@@ -129,6 +130,29 @@ fn the_image_of_a_custom_engine_finds_its_data_where_it_had_it() {
     assert_eq!(fits("engine:2", "/data"), Ok(()), "another image may have another path");
     let why = fits("engine:1", "/data").unwrap_err();
     assert!(why.contains("dataPath: /var/lib/engine"), "{why}");
+}
+
+#[test]
+fn the_files_of_a_custom_engine_belong_to_the_user_that_wrote_them() {
+    let mut record = record(&[]);
+    let custom = |image: &str, user: i64| {
+        json!({"engine": {"type": "custom", "custom": {"image": image,
+        "port": 5000, "dataPath": "/data", "userId": user}}})
+    };
+    let mut owner = database("team-a", json!({}));
+    owner.spec = database("team-a", custom("engine:1", 999)).spec;
+    let disk = Disk { size: Size("150Gi".to_owned()), volume_type: "gp3".to_owned() };
+    let now = Timestamp::from_second(1_700_000_000).unwrap();
+    record.annotations_mut().extend(marks("orders-aaaaa", None, Some(&owner), &disk, "why", None, now));
+    let fits = |record: &PersistentVolume, image: &str, user: i64| {
+        let wanted = database("team-a", custom(image, user));
+        may_adopt(&format!("freehold-{UID}"), Some(record), &wanted, None).map(drop)
+    };
+    assert_eq!(fits(&record, "engine:1", 999), Ok(()));
+    let why = fits(&record, "engine:2", 10001).unwrap_err();
+    assert!(why.contains("userId: 999"), "{why}");
+    record.annotations_mut().remove(USER_ID_ANNOTATION);
+    assert_eq!(fits(&record, "engine:1", 10001), Ok(()), "a record of an earlier release does not say it");
 }
 
 #[test]

@@ -217,6 +217,13 @@ async fn an_impaired_instance_and_one_with_an_event_are_unhealthy_until_they_rec
         ];
         assert_eq!(unhealthy, expected.into_iter().map(|health| (health.id.clone(), health)).collect());
         assert_eq!(world.calls("DescribeInstanceStatus").len(), 6, "three calls each time");
+        let named = world.cloud.describe_health(&ids).await.unwrap();
+        assert_eq!(
+            named.into_iter().map(|health| (health.id.clone(), health)).collect::<BTreeMap<_, _>>(),
+            unhealthy
+        );
+        assert_eq!(world.calls("DescribeInstanceStatus").len(), 7);
+        assert!(world.cloud.describe_health(&[InstanceId("i-0123456789abcdef0".into())]).await.is_err());
         world.simulator.outside(&Outside::Recover.to(&ids[0].0)).unwrap();
         assert_eq!(world.cloud.describe_unhealthy_instances().await.unwrap().len(), 1);
     }

@@ -70,6 +70,15 @@ pub async fn listed() {
     let nowhere = printed(&house, &["-n", "team-b"]).await;
     assert_eq!(nowhere, "EC2 has nothing of namespace team-b that no object claims\n");
 
+    // The operator says so by itself, once no object has claimed it for long.
+    let is_reported = |house: &House| {
+        house.server.objects("events.events.k8s.io").iter().any(|event| {
+            let note = event["note"].as_str().unwrap_or_default();
+            event["reason"] == "UnclaimedResource" && note.contains(&instance.id)
+        })
+    };
+    house.until("the report of the instance", CALM, is_reported).await;
+
     // Nothing was changed by it.
     let calls = house.ec2.journal().into_iter().filter(|it| it.caller == "AKIAPERSON");
     assert!(calls.into_iter().all(|it| ec2sim::reads(&it.action)));

@@ -1,10 +1,10 @@
 //! The model's views as the operator's values.
 
-use ec2sim::{AttachmentView, InstanceView, ModificationView, SnapshotView, VolumeView};
+use ec2sim::{AttachmentView, Health, InstanceView, ModificationView, SnapshotView, VolumeView};
 use freehold::api::{ClientToken, InstanceId, SnapshotId, VolumeId};
 use freehold::cloud::{
-    Attachment, EbsVolume, Instance, InstanceState, Modification, ModificationState, Snapshot, SnapshotState,
-    VolumeState,
+    Attachment, EbsVolume, Instance, InstanceHealth, InstanceState, Modification, ModificationState,
+    ScheduledEvent, Snapshot, SnapshotState, VolumeState,
 };
 
 pub(super) fn instance(view: InstanceView) -> Instance {
@@ -95,4 +95,18 @@ pub(super) fn snapshot(view: SnapshotView) -> Snapshot {
 
 pub(super) fn number(number: u32) -> i32 {
     i32::try_from(number).expect("EC2's sizes fit")
+}
+
+/// What EC2 shows of the health of one instance.
+pub(super) fn health(view: InstanceView) -> InstanceHealth {
+    InstanceHealth {
+        impaired: view.system_status == Health::Impaired || view.instance_status == Health::Impaired,
+        events: view.events.iter().map(scheduled).collect(),
+        id: InstanceId(view.id),
+    }
+}
+
+fn scheduled(event: &ec2sim::ScheduledEvent) -> ScheduledEvent {
+    let not_before = jiff::Timestamp::from_second(event.not_before.as_second()).ok();
+    ScheduledEvent { code: event.code.clone(), not_before }
 }

@@ -17,7 +17,9 @@ use crate::cloud::identity::{self, Kind};
 use crate::cloud::inventory::known::{Instances, Named};
 use crate::cloud::inventory::store::Resource;
 use crate::cloud::inventory::{InstanceView, Inventory};
-use crate::cloud::{CloudError, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER};
+use crate::cloud::{
+    CloudError, IDS_PER_HEALTH, Instance, InstanceHealth, InstanceQuery, InstanceState, VALUES_PER_FILTER,
+};
 
 /// The pause between two reads of the instances' health while a kubelet is late. EC2 runs its checks every
 /// minute; a read costs three calls.
@@ -61,9 +63,11 @@ impl Inventory {
     pub fn instances_of(&self, node_uid: &str) -> InstanceView {
         let state = self.lock();
         let known = &state.known.instances;
-        // A machine may have recovered since: an answer is not believed for ever.
-        let is_old = known.is_health_old(self.timing.trust(), Instant::now());
         let instances = known.store.of(node_uid);
+        // A machine may have recovered since: an answer is not believed for ever, and of a zone that EC2
+        // refuses there is none.
+        let is_old = known.is_health_old(self.timing.trust(), Instant::now())
+            || instances.iter().any(|instance| known.refused_zones.contains(&instance.zone));
         let is_unhealthy =
             |health: &&InstanceHealth| !is_old && instances.iter().any(|instance| instance.id == health.id);
         InstanceView {
@@ -151,26 +155,36 @@ impl Inventory {
         let now = Instant::now();
         let is_due = still_runs && self.lock().known.instances.is_health_due(HEALTH_PAUSE_WHILE_LATE, now);
         if is_due {
-            self.slowed(read_health(self, now).await)?;
+            self.slowed(read_health(self, now, true).await)?;
         }
         Ok(())
     }
 }
 
+/// One sync. Where EC2 refuses the list, it may answer what else is asked of it: what it shows then counts,
+/// and what it does not show proves nothing.
 async fn sync(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
-    list(inventory).await?;
-    look_up_tokens(inventory).await?;
+    let listed = list(inventory).await;
+    let is_whole = listed.is_ok();
+    if listed.as_ref().is_err_and(|error| !is_refused(error)) {
+        return listed;
+    }
+    let looked_up = look_up_tokens(inventory, is_whole).await;
+    if is_whole {
+        looked_up?;
+    }
     // Three calls: only at the idle interval, however often the syncs come.
     let is_due = {
         let state = inventory.lock();
         let known = &state.known.instances;
-        known.is_health_due(inventory.timing.instance_sync_interval, began) && !known.store.is_empty()
+        known.is_health_due(inventory.timing.instance_sync_interval, began)
+            && !(is_whole && known.store.is_empty())
     };
-    // The lists have succeeded: they go on at their own interval, and the health is read again at its own.
-    if is_due && let Err(error) = inventory.slowed(read_health(inventory, began).await) {
+    // The lists go on at their own interval, and the health is read again at its own.
+    if is_due && let Err(error) = inventory.slowed(read_health(inventory, began, is_whole).await) {
         tracing::warn!(%error, "EC2 did not report the health of the instances; keeping the last report");
     }
-    Ok(())
+    listed
 }
 
 async fn list(inventory: &Inventory) -> Result<(), CloudError> {
@@ -293,13 +307,18 @@ async fn read_by_id(inventory: &Inventory, ids: &[InstanceId]) -> Result<(), Clo
     Ok(())
 }
 
-async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
+/// Looks up what passes await by its token. Only with a whole list of the same sync a token that EC2 does not
+/// know counts towards a proof of absence: in a disruption EC2 may leave out what it has.
+async fn look_up_tokens(inventory: &Inventory, is_whole: bool) -> Result<(), CloudError> {
     let tokens = inventory.lock().known.instances.store.tokens();
     for tokens in tokens.chunks(VALUES_PER_FILTER) {
         let tokens: Vec<ClientToken> = tokens.to_vec();
         inventory.acquire(Call::DescribeInstances, 1).await;
         let started = inventory.clock.now();
         let found = inventory.cloud.describe_instances(&InstanceQuery::Tokens(tokens.clone())).await?;
+        let is_found = |token: &ClientToken| found.iter().any(|it| it.token.as_ref() == Some(token));
+        let tokens: Vec<ClientToken> =
+            tokens.into_iter().filter(|token| is_whole || is_found(token)).collect();
         let mut state = inventory.lock();
         let woken = state
             .known
@@ -311,10 +330,15 @@ async fn look_up_tokens(inventory: &Inventory) -> Result<(), CloudError> {
     Ok(())
 }
 
-async fn read_health(inventory: &Inventory, began: Instant) -> Result<(), CloudError> {
+/// Reads the health of all instances, or of those in the zones that EC2 answers for while it refuses lists.
+async fn read_health(inventory: &Inventory, began: Instant, is_whole: bool) -> Result<(), CloudError> {
     inventory.lock().known.instances.health_requested_at = Some(began);
-    inventory.acquire(Call::DescribeInstanceStatus, 3).await;
-    let unhealthy = inventory.cloud.describe_unhealthy_instances().await?;
+    let unhealthy = if is_whole {
+        inventory.acquire(Call::DescribeInstanceStatus, 3).await;
+        inventory.cloud.describe_unhealthy_instances().await?
+    } else {
+        health_by_id(inventory).await?
+    };
     let mut state = inventory.lock();
     let known = &mut state.known.instances;
     // The same answer is a change for an owner for which the last one had expired.
@@ -331,4 +355,21 @@ async fn read_health(inventory: &Inventory, began: Instant) -> Result<(), CloudE
     known.health_at = Some(began);
     state.wake(Kind::Node, woken);
     Ok(())
+}
+
+/// Which of the running instances in the zones that EC2 answers for are not well.
+async fn health_by_id(inventory: &Inventory) -> Result<Vec<InstanceHealth>, CloudError> {
+    let ids: Vec<InstanceId> = {
+        let state = inventory.lock();
+        let known = &state.known.instances;
+        let is_asked =
+            |it: &&Instance| it.state == InstanceState::Running && !known.refused_zones.contains(&it.zone);
+        known.store.values().filter(is_asked).map(|instance| instance.id.clone()).collect()
+    };
+    let mut unhealthy = Vec::new();
+    for ids in ids.chunks(IDS_PER_HEALTH) {
+        inventory.acquire(Call::DescribeInstanceStatus, 1).await;
+        unhealthy.extend(inventory.cloud.describe_health(ids).await?);
+    }
+    Ok(unhealthy)
 }

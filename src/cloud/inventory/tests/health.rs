@@ -39,6 +39,34 @@ async fn an_impaired_instance_wakes_its_owner_when_it_becomes_unhealthy_and_when
 }
 
 #[tokio::test]
+async fn while_a_zone_is_disrupted_the_health_of_the_others_is_read_by_id() {
+    let mut world = World::new(Kind::Node);
+    let of_zone = |id: &str, uid: &str, zone: &str| Instance {
+        zone: zone.to_owned(),
+        ..instance(id, uid, id, InstanceState::Running)
+    };
+    let instances = vec![of_zone("i-1", "one", "us-east-1a"), of_zone("i-2", "two", "us-east-1b")];
+    world.cloud.lock().instances = instances;
+    world.sync().await;
+    let impaired =
+        |id: &str| InstanceHealth { id: InstanceId(id.into()), impaired: true, events: Vec::new() };
+    {
+        let mut shown = world.cloud.lock();
+        shown.error = Some(unavailable());
+        shown.zone_down = Some("us-east-1a".into());
+        shown.unhealthy = vec![impaired("i-1"), impaired("i-2")];
+    }
+    let mut wakes = world.inventory.wakes();
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    let (one, two) = (world.inventory.instances_of("one"), world.inventory.instances_of("two"));
+    assert_eq!((two.unhealthy, two.is_health_known), (vec![impaired("i-2")], true));
+    assert_eq!((one.unhealthy, one.is_health_known), (vec![], false), "EC2 does not answer for its zone");
+    assert_eq!((world.cloud.count("health"), world.cloud.count("health of")), (1, 1));
+    assert_eq!(woken(&mut wakes), uids(&["two"]));
+}
+
+#[tokio::test]
 async fn an_old_answer_about_a_machines_health_is_not_believed() {
     let mut world = World::new(Kind::Node);
     world.cloud.lock().instances = vec![instance("i-1", "one", "t1", InstanceState::Running)];

@@ -31,6 +31,38 @@ async fn an_instance_whose_tags_lag_is_found_by_its_token_and_the_newer_look_cou
 }
 
 #[tokio::test]
+async fn while_ec2_refuses_the_list_a_token_that_it_knows_is_found_and_one_that_it_does_not_proves_nothing() {
+    let mut world = World::new(Kind::Node);
+    for (uid, token) in [("one", "t1"), ("two", "t2")] {
+        world.inventory.set_interest(Kind::Node, uid, awaiting(token, 0));
+    }
+    let other = instance("i-9", "nine", "t9", InstanceState::Running);
+    world.cloud.lock().instances = vec![other.clone()];
+    world.next_sync().await;
+    let before = world.inventory.instances_of("two");
+    let unhealthy = InstanceHealth { id: InstanceId("i-1".into()), impaired: true, events: Vec::new() };
+    {
+        let mut shown = world.cloud.lock();
+        shown.instances = vec![other, instance("i-1", "one", "t1", InstanceState::Running)];
+        shown.list_error = Some(unavailable());
+        shown.unhealthy = vec![unhealthy.clone()];
+    }
+    let mut wakes = world.inventory.wakes();
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    let view = world.inventory.instances_of("one");
+    assert_eq!((view.instances.len(), view.token_looked_up_at), (1, Some(at(61))));
+    world.inventory.name_instance("one", Some((InstanceId("i-1".into()), "us-east-1a".to_owned())));
+    world.advance(Duration::from_secs(60));
+    world.sync().await;
+    let view = world.inventory.instances_of("one");
+    assert_eq!(view.unhealthy, [unhealthy], "EC2 answers what else it is asked");
+    assert_eq!(world.inventory.instances_of("two"), before, "nothing more is known of it");
+    assert_eq!(woken(&mut wakes), uids(&["one"]));
+    assert_eq!(world.inventory.last_complete(Kind::Node), Some(at(1)));
+}
+
+#[tokio::test]
 async fn tokens_are_looked_up_in_calls_of_at_most_two_hundred() {
     let mut world = World::new(Kind::Node);
     for n in 0..401 {

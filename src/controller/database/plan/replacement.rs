@@ -54,7 +54,7 @@ pub(super) fn plan<'a>(
 ) -> Replacing<'a> {
     let Machines { host, successor, former } = machines;
     let cause = why_replaced(observed, host);
-    let way_back = way_back(observed, machines);
+    let way_back = way_back(observed, machines, now);
     for node in former.iter().filter(|node| way_back.is_none_or(|it| it.metadata.uid != node.metadata.uid)) {
         delete(node, NodeDeletion::MovedTo(host.name_any()), actions);
     }
@@ -83,13 +83,14 @@ pub(super) fn plan<'a>(
 /// The machine that was left and is kept, since the engine has not answered on the new one: what is proven of
 /// the new one is a kubelet and a driver, and not that this pod starts there. Where the new one must go, too,
 /// it is kept only if the database goes back to it.
-fn way_back<'a>(observed: &Observed, machines: &Machines<'a>) -> Option<&'a Node> {
+fn way_back<'a>(observed: &Observed, machines: &Machines<'a>, now: Timestamp) -> Option<&'a Node> {
     let host = machines.host;
     if answers_on(observed, host) {
         return None;
     }
-    let former =
-        machines.former.iter().copied().rfind(|node| can_serve(observed, node) && !must_be_left(node))?;
+    let is_way_back =
+        |node: &&Node| can_serve(observed, node) && !must_be_left(node) && !hangs_on(observed, node, now);
+    let former = machines.former.iter().copied().rfind(is_way_back)?;
     let Some(cause) = why_replaced(observed, host) else { return Some(former) };
     // What EC2 has announced comes later, and the other one, which no database uses, reports none.
     let is_announced = matches!(cause, ReplaceCause::EventScheduled { .. });
@@ -97,6 +98,14 @@ fn way_back<'a>(observed: &Observed, machines: &Machines<'a>) -> Option<&'a Node
     // No pod is scheduled on one that was cordoned.
     let is_open = !observed.core_node_of(former).is_some_and(safety::is_cordoned);
     ((must_be_left(host) || is_better) && is_open).then_some(former)
+}
+
+/// Whether the pod does not end on the machine of this Node, so long after its grace: no other follows, here
+/// or there, before it is gone, and the end of the machine is what ends it.
+fn hangs_on(observed: &Observed, node: &Node, now: Timestamp) -> bool {
+    let pod = observed.pod.as_ref().filter(|_| observed.runs_on().is_some_and(|on| is_named(node, on)));
+    let ends = pod.and_then(|pod| pod.metadata.deletion_timestamp.as_ref());
+    ends.is_some_and(|ends| now >= later(ends.0, observed.timing.kubelet_silence_timeout))
 }
 
 /// Whether the engine accepts connections on the machine of this Node.

@@ -25,6 +25,12 @@ impl LaunchWait {
                     zones.join(", ")
                 )
             }
+            Self::SubnetElsewhere { class, subnet, declared, zone } => {
+                format!(
+                    "NodeClass {class} names subnet {subnet} in {declared}, and EC2 launched a machine of it in \
+                     {zone}: correct its spec.subnets"
+                )
+            }
             Self::NoAllowedType { class, wanted, allowed } => {
                 format!(
                     "NodeClass {class} allows none of the instance types {}; it allows {}",

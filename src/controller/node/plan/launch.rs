@@ -160,6 +160,11 @@ fn next_attempt(observed: &Observed, attempt: i32, never_joined: i32, now: Times
         Err(NoChoice::NoSubnet { zones }) => {
             Plan::wait(LaunchWait::NoSubnet { class: class_name(observed), zones })
         }
+        Err(NoChoice::Elsewhere { subnet, zone, until }) => {
+            let class = class_name(observed);
+            let wait = LaunchWait::SubnetElsewhere { class, subnet: subnet.id, declared: subnet.zone, zone };
+            Plan::wait(wait).until(until, now)
+        }
         Err(NoChoice::NoAllowedType) => {
             let (wanted, allowed) =
                 (observed.node.spec.instance_types.clone(), class.spec.instance_types.clone());

@@ -27,6 +27,15 @@ pub enum NoChoice {
         /// The allowed zones.
         zones: Vec<String>,
     },
+    /// The subnets in an allowed zone are none: EC2 launched an instance of this one in another zone.
+    Elsewhere {
+        /// The subnet.
+        subnet: Subnet,
+        /// Its zone.
+        zone: String,
+        /// When it is requested again.
+        until: Timestamp,
+    },
     /// The NodeClass allows none of the types.
     NoAllowedType,
     /// Every allowed type and zone is out of capacity until then at the earliest.
@@ -49,7 +58,8 @@ pub enum NoChoice {
 
 /// The first type, in order of preference, whose quota is not reached and that has capacity in an allowed
 /// zone, and the first subnet there that is not full, in the class' order of subnets, or from another zone
-/// on.
+/// on. A subnet whose last instance came up in another zone is none of that zone, whether a controller of
+/// NodeClasses has judged the class or not.
 pub fn choose<'a>(
     observed: &'a Observed,
     class: &'a NodeClass,
@@ -64,6 +74,12 @@ pub fn choose<'a>(
     if subnets.is_empty() {
         let zones = spec.zone.clone().map_or_else(|| spec.zones.clone(), |zone| vec![zone]);
         return Err(NoChoice::NoSubnet { zones });
+    }
+    let elsewhere = |subnet: &Subnet| observed.offerings.elsewhere(&subnet.id, &subnet.zone).cloned();
+    let first = subnets[0];
+    subnets.retain(|subnet| elsewhere(subnet).is_none());
+    if let (true, Some((zone, until))) = (subnets.is_empty(), elsewhere(first)) {
+        return Err(NoChoice::Elsewhere { subnet: first.clone(), zone, until });
     }
     let types: Vec<&String> =
         spec.instance_types.iter().filter(|name| is_allowed(name, &class.instance_types)).collect();

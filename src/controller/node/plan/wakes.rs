@@ -53,7 +53,9 @@ fn of_launch(wait: &LaunchWait) -> &'static [Wake] {
         | LaunchWait::SharedDevice { .. }
         | LaunchWait::NoSubnet { .. }
         | LaunchWait::NoAllowedType { .. } => &[Wake::Itself, Wake::NodeClass],
-        LaunchWait::Invalid { .. } => &[Wake::Itself, Wake::NodeClass, Wake::Time],
+        LaunchWait::Invalid { .. } | LaunchWait::SubnetElsewhere { .. } => {
+            &[Wake::Itself, Wake::NodeClass, Wake::Time]
+        }
         LaunchWait::NoCapacity { .. }
         | LaunchWait::NoCapacityFor(..)
         | LaunchWait::Quota(..)

@@ -1,9 +1,12 @@
 //! What a new Node does before it has an attempt, where the attempt is placed, and what it writes down.
 
+use std::collections::BTreeSet;
+
 use pretty_assertions::assert_eq;
 
 use super::unidentified::{quota_closed, unavailable, with};
 use super::*;
+use crate::api::node_class::ZoneOrder;
 use crate::api::node_class_status::SubnetStatus;
 
 /// The NodeClass, of generation 3, with what was found of a generation.
@@ -25,6 +28,13 @@ fn class_with_subnets(shown: &[(&str, &str)]) -> NodeClass {
     };
     class.status.as_mut().unwrap().subnets = shown.iter().map(subnet).collect();
     class
+}
+
+/// The subnet's last instance came up in another zone than this one.
+fn elsewhere(subnet: &str, requested: &str, until: i64) -> OfferingsView {
+    let shown = ("us-east-1c".to_owned(), at(until));
+    let elsewhere = [((subnet.to_owned(), requested.to_owned()), shown)].into();
+    OfferingsView { elsewhere, ..OfferingsView::default() }
 }
 
 #[test]
@@ -106,6 +116,21 @@ fn a_new_node_gets_its_finalizer_then_waits_for_a_sweep_then_launches() {
             }),
             now(),
             "[] stalled NodeClassMismatch",
+        ),
+        (
+            "nothing judges the class, and the last machine of the first subnet came up in another zone",
+            with(|it| it.offerings = elsewhere("subnet-a", "us-east-1a", 30)),
+            now(),
+            "[launch attempt 1, r7i.large in us-east-1b] Launching, pending",
+        ),
+        (
+            "and there is no other in the zone of the volume",
+            with(|it| {
+                it.offerings = elsewhere("subnet-a", "us-east-1a", 30);
+                it.node.spec.zone = Some("us-east-1a".to_owned());
+            }),
+            now(),
+            "[] stalled NodeClassMismatch, again in 20 s",
         ),
         (
             "EC2 does not show the first subnet: the next is tried",
@@ -265,4 +290,21 @@ fn an_attempt_writes_the_whole_request_down() {
         (launch.subnet_id.as_str(), launch.zone.as_str(), launch.image_id.as_str()),
         ("subnet-a", "us-east-1a", "ami-1")
     );
+}
+
+#[test]
+fn databases_begin_in_different_zones_only_where_the_class_says_so() {
+    let zones = |order: ZoneOrder| -> BTreeSet<String> {
+        let launched = (0..20_u32).map(|number| {
+            let world = with(|it| {
+                it.node.metadata.uid = Some(format!("{:08x}", number.wrapping_mul(2_654_435_761)));
+                it.class.as_mut().unwrap().spec.zone_order = order;
+            });
+            let launched = plan(&world, now()).actions.pop();
+            let Some(Action::Launch(creation, _)) = launched else { panic!("{launched:?}") };
+            creation.zone
+        });
+        launched.collect()
+    };
+    assert_eq!((zones(ZoneOrder::Subnets).len(), zones(ZoneOrder::Spread).len()), (1, 3));
 }

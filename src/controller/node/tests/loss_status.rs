@@ -2,8 +2,9 @@
 
 use pretty_assertions::assert_eq;
 
-use super::loss::{after, impaired_since, of, silent_since, with};
+use super::loss::{after, impaired_since, lost_since, of, silent_since, with};
 use super::*;
+use crate::controller::node::looks_lost;
 use crate::controller::node::status::{changes, fenced_after};
 
 #[test]
@@ -99,4 +100,28 @@ fn an_impairment_is_remembered_from_its_first_sight_and_forgotten_when_it_passes
     assert_eq!(after(&observed, 50).impaired_since, Some(Time(at(10))));
     observed.instances.unhealthy.clear();
     assert_eq!(after(&observed, 60).impaired_since, None);
+}
+
+#[test]
+fn the_passes_of_a_machine_that_may_be_down_are_urgent_and_no_others() {
+    let is_urgent = |observed: &Observed| looks_lost(&observed.node);
+    let not_ready = with(|it| {
+        let ready = [Entry::no(ConditionType::Ready, Reason::NodeNotReady, "it is silent")];
+        status(it).conditions = conditions::merge(&[], &ready, Some(3), at(0));
+    });
+    let joining = with(|it| {
+        let ready = [Entry::no(ConditionType::Ready, Reason::Launching, "it starts")];
+        status(it).conditions = conditions::merge(&[], &ready, Some(3), at(0));
+        status(it).core_node_name = None;
+    });
+    let rows = vec![
+        ("settled", settled(), false),
+        ("not Ready", not_ready, true),
+        ("declared lost, whatever else it reports", with(|it| lost_since(it, 300)), true),
+        ("not joined yet", joining, false),
+        ("new", world(), false),
+    ];
+    for (name, observed, expected) in rows {
+        assert_eq!(is_urgent(&observed), expected, "{name}");
+    }
 }

@@ -66,6 +66,12 @@ fn launches_waited_for() -> Vec<LaunchWait> {
         LaunchWait::ClassNotReady { class: class(), faults: "what is wrong with it".to_owned() },
         LaunchWait::SharedDevice { class: class(), device: "/dev/xvda".to_owned() },
         LaunchWait::NoSubnet { class: class(), zones: texts(&["us-east-1a", "us-east-1b"]) },
+        LaunchWait::SubnetElsewhere {
+            class: class(),
+            subnet: "subnet-b".to_owned(),
+            declared: "us-east-1b".to_owned(),
+            zone: "us-east-1a".to_owned(),
+        },
         LaunchWait::NoAllowedType {
             class: class(),
             wanted: texts(&["r7i.large"]),

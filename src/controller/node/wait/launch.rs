@@ -34,6 +34,17 @@ pub enum LaunchWait {
         /// The allowed zones.
         zones: Vec<String>,
     },
+    /// The NodeClass names a subnet in a zone, and EC2 launched an instance of it in another one.
+    SubnetElsewhere {
+        /// The NodeClass.
+        class: String,
+        /// The subnet.
+        subnet: String,
+        /// The zone that the NodeClass says.
+        declared: String,
+        /// The zone where it is.
+        zone: String,
+    },
     /// The NodeClass allows none of the instance types.
     NoAllowedType {
         /// The NodeClass.
@@ -114,9 +125,10 @@ impl LaunchWait {
         match self {
             Self::ClassNotFound(_) => Reason::NodeClassNotFound,
             Self::ClassNotReady { .. } => Reason::NodeClassNotReady,
-            Self::SharedDevice { .. } | Self::NoSubnet { .. } | Self::NoAllowedType { .. } => {
-                Reason::NodeClassMismatch
-            }
+            Self::SharedDevice { .. }
+            | Self::NoSubnet { .. }
+            | Self::SubnetElsewhere { .. }
+            | Self::NoAllowedType { .. } => Reason::NodeClassMismatch,
             Self::NoCapacity { .. } | Self::NoCapacityFor(..) => Reason::InsufficientCapacity,
             Self::Quota(..) => Reason::QuotaExceeded,
             Self::Requested { .. }

@@ -67,6 +67,7 @@ impl NodeWait {
                     | LaunchWait::ClassNotReady { .. }
                     | LaunchWait::SharedDevice { .. }
                     | LaunchWait::NoSubnet { .. }
+                    | LaunchWait::SubnetElsewhere { .. }
                     | LaunchWait::NoAllowedType { .. }
                     | LaunchWait::Invalid { .. }
             ),

@@ -45,6 +45,20 @@ fn the_machine_that_was_left_is_kept_until_the_engine_answers_on_the_new_one() {
 }
 
 #[test]
+fn a_machine_on_which_the_pod_does_not_end_is_no_way_back() {
+    let mut world = with_successor(type_left());
+    world.labelled = vec![core_node("ip-10-0-0-2", true)];
+    let silence = i64::try_from(world.timing.kubelet_silence_timeout.as_secs()).unwrap();
+    deleting(world.pod.as_mut().unwrap(), now().as_second() - silence + 1);
+    let kept = plan(&world, now());
+    assert_eq!(line(&kept), "[] Moving");
+    assert!(kept.requeue.is_some(), "no event says that it is overdue");
+    deleting(world.pod.as_mut().unwrap(), now().as_second() - silence);
+    let ended = "[delete orders-gqmgm-1 orders-gqmgm-1-uid] Moving";
+    assert_eq!(said(&world), ended, "the end of its machine ends it");
+}
+
+#[test]
 fn a_type_that_returns_before_the_engine_answers_brings_the_database_back_at_once() {
     let wanted = edited(json!({"instanceTypes": ["r7i.large"]}));
     let mut world = left(with_successor(wanted), without_image());
