@@ -35,7 +35,7 @@ const POSTPONED: &str = "none; while five others that serve (or 1 % of the Nodes
 const NOT_NEEDED: &str = "not needed: a planned move";
 
 /// Every row.
-pub const DECISIONS: [Decision; 21] = [
+pub const DECISIONS: [Decision; 20] = [
     Decision {
         fact: "EC2 shows the instance terminated, or it is proven gone",
         decision: REPLACE,
@@ -148,21 +148,10 @@ pub const DECISIONS: [Decision; 21] = [
         cause: None,
     },
     Decision {
-        fact: "the kubelet has registered, and the machine does not become ready for its database within \
-            `--registration-timeout` (15 min): it is not Ready, its Kubernetes node is gone, or the EBS CSI \
-            driver is missing",
-        decision: REPLACE,
-        grace: GRACE,
-        fence: STAGES,
-        bound: "`FenceFailed` after 6 min; a wrong image or network does the same to the next machine, \
-            which then has longer: as machines that follow each other",
-        reason: Reason::AwaitingInitialization,
-        event: Some("MachineSuspected, MachineLost"),
-        cause: Some(Cause::NeverReady),
-    },
-    Decision {
-        fact: "the same of a database that has no volume yet, or of a machine that was adopted",
-        decision: "report it; another machine is launched when a person deletes the Node",
+        fact: "the kubelet has registered, and the machine does not become ready for its database: it is not \
+            Ready, or without the EBS CSI driver",
+        decision: "report it: a wrong image or network would do the same to the next machine; another \
+            machine is launched when a person deletes the Node",
         grace: "`--registration-timeout` (15 min)",
         fence: "none: the volume was never attached to it",
         bound: "`Stalled`",

@@ -24,8 +24,6 @@ pub enum Cause {
     NotReady,
     /// It runs, and its Kubernetes node is gone.
     NodeGone,
-    /// It runs, and was never ready for its database in the time for that.
-    NeverReady,
 }
 
 impl Cause {
@@ -37,7 +35,6 @@ impl Cause {
             Self::Impaired => Reason::InstanceImpaired,
             Self::NotReady => Reason::NodeNotReady,
             Self::NodeGone => Reason::NodeGone,
-            Self::NeverReady => Reason::AwaitingInitialization,
         }
     }
 
@@ -46,7 +43,7 @@ impl Cause {
     pub fn has_grace(self) -> bool {
         match self {
             Self::Terminated | Self::Stopped | Self::ShuttingDown | Self::Stopping => false,
-            Self::Impaired | Self::NotReady | Self::NodeGone | Self::NeverReady => true,
+            Self::Impaired | Self::NotReady | Self::NodeGone => true,
         }
     }
 

@@ -53,9 +53,6 @@ impl LossSigns {
             Cause::Impaired => format!("EC2's status checks of instance {instance} fail"),
             Cause::NotReady => format!("Kubernetes node {core_node} is not Ready"),
             Cause::NodeGone => format!("instance {instance} runs without its Kubernetes node {core_node}"),
-            Cause::NeverReady => {
-                format!("Kubernetes node {core_node} is overdue to become ready for its database")
-            }
         }
     }
 }

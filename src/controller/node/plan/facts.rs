@@ -7,14 +7,13 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use crate::api::creation::Attempt;
-use crate::api::keys::{DATABASE_NAME_LABEL, DATABASE_NODE_LABEL};
+use crate::api::keys::DATABASE_NAME_LABEL;
 use crate::api::node::NodeCreation;
-use crate::api::{ConditionType, InstanceId, Node, NodeStatus};
+use crate::api::{InstanceId, Node, NodeStatus};
 use crate::cloud::absence::{self, AbsenceProven, TokenLookup};
 use crate::cloud::identity::{self, Kind, Owner};
 use crate::cloud::{Instance, LAUNCH_SHAPE};
 use crate::cluster::finalizer;
-use crate::controller::conditions;
 use crate::controller::creation::judge::{self, Facts};
 use crate::controller::memory::issued_requests::{Again, again};
 use crate::controller::memory::sends::Sent;
@@ -22,7 +21,7 @@ use crate::controller::node::observe::Observed;
 use crate::controller::node::pods;
 use crate::controller::node::wait::NodeWait;
 use crate::controller::safety::{self, Kubelet};
-use crate::time::{later, whole_second};
+use crate::time::whole_second;
 
 /// Whether some attempt of this Node launched it: a tag can be put on anything, a token cannot. The token of
 /// the recorded attempt needs no tag: tags may come later than their instance.
@@ -189,23 +188,6 @@ pub(in crate::controller::node) fn kubelet(observed: &Observed, now: Timestamp) 
         }
         kubelet @ (Kubelet::Ready | Kubelet::Absent) => kubelet,
     }
-}
-
-/// From when on it speaks against a machine that it has joined and was never ready for its database: its host
-/// may hang without a check of EC2's that fails. What is wrong with the image or the network would do the
-/// same to the next: replacements that follow each other pause longer and longer. `None` where a person
-/// decides: before the database has a disk nothing counts its machines, an adopted one is the database's own,
-/// and one with the label of a database was ready before its status was lost.
-pub(super) fn replaced_unready_from(observed: &Observed, status: &NodeStatus) -> Option<Timestamp> {
-    let spec = &observed.node.spec;
-    let was_used =
-        observed.core_node.as_ref().is_some_and(|it| it.labels().contains_key(DATABASE_NODE_LABEL));
-    if spec.instance_id.is_some() || spec.zone.is_none() || was_used {
-        return None;
-    }
-    let since = |is_there| conditions::since(&status.conditions, ConditionType::Registered, is_there);
-    let registered = since(true).or_else(|| since(false))?;
-    Some(later(registered, observed.timing.registration_timeout))
 }
 
 /// Whether EC2's system or instance check of it fails.

@@ -7,7 +7,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::departing::at_limit;
-use super::facts::{replaced_unready_from, terminate};
+use super::facts::terminate;
 use crate::api::node::ReplacementCause;
 use crate::api::{ConditionType, NodeStatus};
 use crate::cloud::Instance;
@@ -122,7 +122,8 @@ fn initialized(observed: &Observed, status: &NodeStatus, core_node: &CoreNode, n
 }
 
 /// The kubelet has registered, and this is missing until the machine is ready for the database. One that is
-/// not in the time that another has to register is replaced, or needs a person.
+/// not in the time that another has to register needs a person: an image or a network that is wrong would do
+/// the same to every machine that followed.
 fn initializing(observed: &Observed, status: &NodeStatus, missing: Missing, now: Timestamp) -> Plan {
     let registered = conditions::since(&status.conditions, ConditionType::Registered, true);
     let deadline = registered.map(|since| later(since, observed.timing.registration_timeout));
@@ -130,11 +131,11 @@ fn initializing(observed: &Observed, status: &NodeStatus, missing: Missing, now:
         Some(deadline) if now < deadline => {
             Plan::wait(JoinWait::Initialization(missing)).until(deadline, now)
         }
-        Some(_) if replaced_unready_from(observed, status).is_none() => {
+        Some(_) => {
             let (node, limit) = (observed.node.name_any(), observed.timing.registration_timeout);
             Plan::wait(JoinWait::InitializationOverdue { missing, limit, node })
         }
-        Some(_) | None => Plan::wait(JoinWait::Initialization(missing)),
+        None => Plan::wait(JoinWait::Initialization(missing)),
     }
 }
 

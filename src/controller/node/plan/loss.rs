@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use super::facts::{core_node_name, is_impaired, kubelet, proven_absent, replaced_unready_from};
+use super::facts::{core_node_name, is_impaired, kubelet, proven_absent};
 use super::judgement::{Judgement, Loss, Lost};
 use crate::api::{ConditionType, InstanceId, NodeStatus};
 use crate::cloud::InstanceState;
@@ -86,11 +86,9 @@ fn causes(
             status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0),
         ));
     }
-    // Until a machine was ready for the database its kubelet may go and come as it likes, for so long. EC2's
-    // failing check is about the host alone.
+    // A machine that was never ready for the database is waited for: an image that is wrong would do the same
+    // to the next. EC2's failing check is about the host alone.
     if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
-        let overdue = replaced_unready_from(observed, status).filter(|from| now >= *from);
-        causes.extend(overdue.map(|from| (Cause::NeverReady, from)));
         return causes;
     }
     match kubelet(observed, now) {

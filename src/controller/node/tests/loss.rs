@@ -4,7 +4,6 @@ use pretty_assertions::assert_eq;
 use strum::IntoEnumIterator;
 
 use super::*;
-use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::node::{Fence, MachineHealth, ReplacementCause};
 use crate::cloud::InstanceHealth;
 use crate::controller::node::cause::Cause;
@@ -42,14 +41,6 @@ fn never_shown(observed: &mut Observed) {
 pub(super) fn impaired_since(observed: &mut Observed, since: i64) {
     observed.instances.unhealthy = vec![InstanceHealth { id: id("i-1"), impaired: true, events: Vec::new() }];
     status(observed).impaired_since = Some(Time(at(since)));
-}
-
-/// The kubelet registered at 0 and hangs.
-fn never_ready(observed: &mut Observed) {
-    silent_since(observed, 0);
-    observed.node.spec.zone = Some("us-east-1a".to_owned());
-    let registered = [Entry::yes(ConditionType::Registered, Reason::AsExpected, "good")];
-    status(observed).conditions = conditions::merge(&[], &registered, Some(3), at(0));
 }
 
 fn gone_since(observed: &mut Observed, since: i64) {
@@ -248,33 +239,10 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
             Well,
         ),
         (
-            "never ready for the database: a database without a disk waits for a person",
+            "never ready for the database: waited for",
             with(|it| {
-                never_ready(it);
-                it.node.spec.zone = None;
-            }),
-            10_000,
-            Well,
-        ),
-        ("the same with a disk, in the time for that", with(never_ready), 899, Well),
-        ("and after it", with(never_ready), 900, Suspected(Cause::NeverReady, 1200)),
-        ("and after its grace", with(never_ready), 1200, Due(Cause::NeverReady)),
-        (
-            "never ready, and its Kubernetes node went",
-            with(|it| {
-                never_ready(it);
-                gone_since(it, 0);
+                silent_since(it, 0);
                 status(it).conditions.retain(|condition| condition.type_ != "Initialized");
-            }),
-            1200,
-            Due(Cause::NeverReady),
-        ),
-        (
-            "never ready, as the status says, and a database is there",
-            with(|it| {
-                never_ready(it);
-                let labels = it.core_node.as_mut().unwrap().metadata.labels.get_or_insert_default();
-                labels.insert(DATABASE_NODE_LABEL.to_owned(), "orders".to_owned());
             }),
             10_000,
             Well,
