@@ -29,12 +29,6 @@ const FEWEST: usize = 5;
 /// One repair at once for this many Nodes.
 const NODES_FOR_EACH: usize = 100;
 
-/// So many times its least time a repair holds its place while EC2 does not show the end of its machine: half
-/// an hour by default, within which a person has seen the alert. A brake that nothing releases would leave
-/// every other database down for five machines that EC2 cannot end; with this a mistake about the whole fleet
-/// goes on at five machines in half an hour.
-const HELD_WITHOUT_PROOF: u32 = 15;
-
 /// The fleet as a repair sees it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -284,8 +278,7 @@ fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTre
 
 /// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least.
 /// What follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time
-/// keeps a mistake about the whole fleet from spreading as fast as EC2 stops machines. Where EC2 shows no
-/// end, the place is held for longer, and not for ever.
+/// keeps a mistake about the whole fleet from spreading as fast as EC2 stops machines.
 fn held(
     nodes: &[Arc<Node>],
     reserved: &BTreeSet<String>,
@@ -293,10 +286,10 @@ fn held(
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let is_over = |node: &Node| {
-        let Some(status) = &node.status else { return false };
-        let is_fenced = conditions::is_true(&status.conditions, ConditionType::Fenced);
-        let span = if is_fenced { held_for } else { held_for.saturating_mul(HELD_WITHOUT_PROOF) };
-        status.fence.as_ref().is_some_and(|fence| now >= later(fence.started_at.0, span))
+        let status = node.status.as_ref();
+        let fence = status.and_then(|status| status.fence.as_ref());
+        fence.is_some_and(|fence| now >= later(fence.started_at.0, held_for))
+            && status.is_some_and(|it| conditions::is_true(&it.conditions, ConditionType::Fenced))
     };
     let begun: Vec<Arc<Node>> = nodes.iter().filter(|node| !is_over(node)).cloned().collect();
     underway(&begun, reserved)
