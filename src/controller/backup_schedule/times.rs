@@ -65,7 +65,7 @@ impl Times {
     }
 
     /// The times after this moment, in their order.
-    fn after(&self, start: Timestamp) -> impl Iterator<Item = Timestamp> + use<'_> {
+    pub(super) fn after(&self, start: Timestamp) -> impl Iterator<Item = Timestamp> + use<'_> {
         let shown = TimeZone::UTC.to_timestamp(start.to_zoned(self.zone.clone()).datetime());
         let shown = shown.unwrap_or(start);
         // The crate goes from time to time: a day of them is searched only where the clock was changed.

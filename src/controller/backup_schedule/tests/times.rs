@@ -71,9 +71,8 @@ fn the_next_time_hangs_on_no_change_of_the_clocks_in_between() {
         for schedule in ["*/20 * * * *", "30 1,2 * * *"] {
             let times = times(schedule, zone);
             let start = change - SignedDuration::from_hours(4 * 24);
-            let all = std::iter::successors(times.next(start), |time| times.next(*time));
-            let all: Vec<Timestamp> =
-                all.take_while(|time| *time < change + SignedDuration::from_hours(40)).collect();
+            let end = change + SignedDuration::from_hours(3 * 24);
+            let all: Vec<Timestamp> = times.after(start).take_while(|time| *time < end).collect();
             for minutes in (-26 * 60..26 * 60).step_by(53) {
                 let now = change + SignedDuration::from_mins(minutes);
                 let expected = all.iter().find(|time| **time > now).copied();
