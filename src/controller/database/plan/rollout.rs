@@ -10,14 +10,8 @@ use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
-use super::facts::{
-    engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template, wanted_inputs,
-};
-use super::failing;
-use super::going_back;
-use super::permission;
-use super::rotation;
-use super::{room, sizing};
+use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
+use super::{failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -58,16 +52,20 @@ pub(super) fn plan(
     }
     // An engine that was stopped for its next password starts from the template that it had.
     let is_rotated = matches!(actions.last(), Some(Action::PutNextPasswordInForce(..)));
+    if let Some(wait) = reload::before_files(observed, actions, now) {
+        run(live, actions);
+        return Some(wait);
+    }
     if (!is_rotated || is_outdated(observed, live))
         && let Some(waiting) = settle(observed, profile, core_node, actions)
     {
         return Some(waiting);
     }
     run(live, actions);
-    let wanted = wanted_inputs(observed);
     match &observed.pod {
-        Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
-            Some(replace(observed, live, pod, actions, now))
+        Some(pod) if reload::is_outstanding(observed, pod) && !reload::awaits_start(observed) => {
+            let loading = reload::load(observed, actions, now);
+            loading.or_else(|| Some(replace(observed, live, pod, actions, now)))
         }
         Some(pod) => {
             if let Some(why) = drift::altered_pod(observed) {
@@ -139,7 +137,9 @@ fn settle(
     let template = template(observed, profile, core_node);
     actions.push(Action::ApplyStatefulSet(Box::new(bound_set(live, template))));
     Some(match &observed.pod {
-        Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
+        Some(pod) if is_outdated => {
+            reload::writing(actions).unwrap_or_else(|| restart_pending(pod, RestartStep::ApplyingTemplate))
+        }
         Some(_) | None => DatabaseWait::StartingEngine,
     })
 }
