@@ -11,8 +11,8 @@ use super::quota::{Demand, Quota};
 use super::turns::Priority;
 use crate::time::{growing_pause, later};
 
-/// For so many times `unavailable_offering_ttl` a type counts as unsupported, an hour by default: it is in a
-/// zone or not for months, and each refusal costs an attempt.
+/// For so many times `unavailable_offering_ttl` a type counts as unsupported and a subnet as in another zone,
+/// an hour by default: either is so for months, and each request costs an attempt.
 const UNSUPPORTED_FOR: u32 = 20;
 
 /// The refusals that hold for more than one object, each until a time.
@@ -76,6 +76,11 @@ impl Offerings {
         Self { unavailable_offering_ttl, quota_retry_interval, requeue_interval, known }
     }
 
+    /// Until when a type counts as unsupported, or a subnet as in another zone.
+    fn unsupported_until(&self, now: Timestamp) -> Timestamp {
+        later(now, self.unavailable_offering_ttl.saturating_mul(UNSUPPORTED_FOR))
+    }
+
     /// EC2 reported that it has no capacity for this type in this zone.
     pub fn mark_unavailable(&self, instance_type: &str, zone: &str, now: Timestamp) {
         let until = later(now, self.unavailable_offering_ttl);
@@ -84,7 +89,7 @@ impl Offerings {
 
     /// EC2 reported that it does not support this type in this zone with this image.
     pub fn mark_unsupported(&self, image: &str, instance_type: &str, zone: &str, now: Timestamp) {
-        let until = later(now, self.unavailable_offering_ttl.saturating_mul(UNSUPPORTED_FOR));
+        let until = self.unsupported_until(now);
         let key = (image.to_owned(), instance_type.to_owned(), zone.to_owned());
         self.known.lock().unsupported.insert(key, until);
     }
@@ -98,7 +103,7 @@ impl Offerings {
     /// EC2 launched an instance of this subnet in `zone`, and another zone was requested. A subnet never
     /// moves; that it is requested again after an hour is for what else may have been wrong.
     pub fn mark_elsewhere(&self, subnet: &str, requested: &str, zone: &str, now: Timestamp) {
-        let until = later(now, self.unavailable_offering_ttl.saturating_mul(UNSUPPORTED_FOR));
+        let until = self.unsupported_until(now);
         let key = (subnet.to_owned(), requested.to_owned());
         self.known.lock().elsewhere.insert(key, (zone.to_owned(), until));
     }

@@ -101,6 +101,13 @@ impl ModelCloud {
         }
     }
 
+    async fn health(&self, params: &Params) -> Result<Vec<InstanceHealth>, CloudError> {
+        let statuses = self.list("DescribeInstanceStatus", params, |answer| {
+            if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
+        });
+        Ok(statuses.await?.into_iter().map(health).collect())
+    }
+
     async fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
         let reservations = self.list("DescribeInstances", params, |answer| {
             if let Response::Instances(page) = answer { Some(page) } else { None }
@@ -222,12 +229,8 @@ impl Cloud for ModelCloud {
         ];
         let mut unhealthy = BTreeMap::new();
         for (name, values) in lists {
-            let statuses = self
-                .list("DescribeInstanceStatus", &filters([(name.to_owned(), values)]), |answer| {
-                    if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
-                })
-                .await?;
-            unhealthy.extend(statuses.into_iter().map(health).map(|health| (health.id.clone(), health)));
+            let listed = self.health(&filters([(name.to_owned(), values)])).await?;
+            unhealthy.extend(listed.into_iter().map(|health| (health.id.clone(), health)));
         }
         Ok(unhealthy.into_values().collect())
     }
@@ -235,12 +238,7 @@ impl Cloud for ModelCloud {
     async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
         let params: Params =
             ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
-        let statuses = self
-            .list("DescribeInstanceStatus", &params, |answer| {
-                if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
-            })
-            .await?;
-        let all = statuses.into_iter().map(health);
+        let all = self.health(&params).await?.into_iter();
         Ok(all.filter(|health| health.impaired || !health.events.is_empty()).collect())
     }
 

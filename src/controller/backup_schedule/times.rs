@@ -69,8 +69,8 @@ impl Times {
         let shown = TimeZone::UTC.to_timestamp(start.to_zoned(self.zone.clone()).datetime());
         let shown = shown.unwrap_or(start);
         // The crate goes from time to time: a day of them is searched only where the clock was changed.
-        let from = if self.is_changed_before(start) { shown.checked_sub(LONGEST_CHANGE) } else { Ok(shown) };
-        let from = from.unwrap_or(shown);
+        let back = if self.is_changed_before(start) { LONGEST_CHANGE } else { SignedDuration::ZERO };
+        let from = shown.checked_sub(back).unwrap_or(shown);
         let times = self.crontab.iter_after(MakeTimestamp(from)).ok().into_iter().flatten();
         let moments = times.map_while(|time| moment(time.ok()?.datetime(), &self.zone));
         moments.filter(move |moment| *moment > start)

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{files, root};
+use super::{files, paths, root};
 
 /// A patch, by its name, with the test that it names.
 struct Patch {
@@ -13,10 +13,9 @@ struct Patch {
 /// Every patch; its first two lines say which test of the library fails, and what goes wrong without the
 /// mend.
 fn patches() -> Vec<Patch> {
-    let folder = std::fs::read_dir(root().join("tests/mends")).unwrap();
-    let mut patches: Vec<Patch> = folder
-        .map(|entry| {
-            let path = entry.unwrap().path();
+    let mut patches: Vec<Patch> = paths(&root().join("tests/mends"))
+        .into_iter()
+        .map(|path| {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             let content = std::fs::read_to_string(&path).unwrap();
             let mut lines = content.lines();

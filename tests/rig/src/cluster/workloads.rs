@@ -86,6 +86,7 @@ fn is_to_end(set: &Value, pod: &Value) -> bool {
     set["spec"]["replicas"] == 0 || has_ended || is_rolled
 }
 
+/// The name of the revision of its pods' template; of a spec that was seen already, the one in its status.
 fn revision(set: &Value) -> String {
     let status = &set["status"];
     if status["observedGeneration"] == set["metadata"]["generation"]
