@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_loop_that_is_silent_makes_the_kubelet_start_the_process_anew() {
+    fn a_loop_that_does_nothing_makes_the_kubelet_start_the_process_anew() {
         assert_eq!(alive(None), (StatusCode::OK, "ok\n".to_owned()));
         let silent = ("the controller node".to_owned(), Duration::from_secs(1200));
         let said = "not alive: the controller node has done nothing for 1200 s\n".to_owned();
