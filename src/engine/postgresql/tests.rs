@@ -2,8 +2,6 @@
 
 mod start;
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -21,11 +19,13 @@ fn settings(entries: &[(&str, &str)]) -> BTreeMap<String, ConfigValue> {
     entries.iter().map(|(key, value)| ((*key).to_owned(), ConfigValue((*value).to_owned()))).collect()
 }
 
-/// An executable of this name.
+/// An executable of this name, written by a process of its own: what another test starts inherits a file that
+/// this process writes, for the moment between fork and exec, and Linux executes no file that is open for
+/// writing (execve(2), ETXTBSY).
 fn program(folder: &Path, name: &str, body: &str) {
-    let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\n{body}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let write = r#"printf '%s\n' '#!/bin/sh' "$1" >"$0" && chmod 0755 "$0""#;
+    let written = Command::new("sh").arg("-c").arg(write).arg(folder.join(name)).arg(body).status().unwrap();
+    assert!(written.success(), "{name} is not written");
 }
 
 fn variable<'a>(profile: &'a Profile, name: &str) -> &'a Value {

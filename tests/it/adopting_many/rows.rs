@@ -1,8 +1,8 @@
 //! Two rows of an inventory that name one instance: neither script adopts either of the two. kubectl and aws
-//! are programs that print what there is.
+//! are programs that print what there is. They are files of the repository: Linux executes no file that a
+//! process has open for writing.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -15,20 +15,6 @@ team,a,data-a-0,vol-0000000a,i-00000001,questdb,8.2.0,,a,
 team,b,data-b-0,vol-0000000b,i-00000001,questdb,8.2.0,,b,
 team,c,data-c-0,vol-0000000c,i-00000002,questdb,8.2.0,,c,
 ";
-
-const KUBECTL: &str = r#"#!/bin/sh
-here=$(dirname "$0")
-case "$*" in
-  "get namespace"*) printf cluster ;;
-  *statefulsets*) cat "$here/namespaced.json" ;;
-  *persistentvolumes*) cat "$here/cluster.json" ;;
-  *) echo '{"items":[]}' ;;
-esac
-"#;
-
-const AWS: &str = r#"#!/bin/sh
-cat "$(dirname "$0")/$2.json"
-"#;
 
 fn namespaced(name: &str, machine: &str) -> Vec<Value> {
     let claim = format!("data-{name}-0");
@@ -54,8 +40,8 @@ fn instance(id: &str) -> Value {
     json!({"InstanceId": id, "InstanceType": "r5.large", "State": {"Name": "running"}})
 }
 
-/// The folder with the programs, and with what they print.
-fn programs() -> tempfile::TempDir {
+/// The folder with what the programs print.
+fn facts() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let record = |name: &str| {
         json!({"kind": "PersistentVolume", "metadata": {"name": name},
@@ -80,26 +66,25 @@ fn programs() -> tempfile::TempDir {
     for (name, content) in files {
         fs::write(folder.path().join(format!("{name}.json")), content.to_string()).unwrap();
     }
-    for (name, script) in [("kubectl", KUBECTL), ("aws", AWS)] {
-        let path = folder.path().join(name);
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
-    }
     folder
 }
 
 #[test]
 fn two_rows_that_name_one_instance_are_blocked_by_both_scripts() {
-    let folder = programs();
+    let folder = facts();
     let inventory = folder.path().join("inventory.csv");
     fs::write(&inventory, INVENTORY).unwrap();
     // A python3 that is a wrapper may put other programs first.
     let python = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
     let python = String::from_utf8(python.stdout).unwrap();
-    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let programs = root.join("tests/it/adopting_many/programs");
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     for (program, script) in [("bash", "adopt.sh"), (python.trim(), "adopt.py")] {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/adoption").join(script);
-        let done = Command::new(program).arg(&script).arg(&inventory).env("PATH", &path).output().unwrap();
+        let script = root.join("examples/adoption").join(script);
+        let mut run = Command::new(program);
+        let done =
+            run.arg(&script).arg(&inventory).env("PATH", &path).env("FACTS", folder.path()).output().unwrap();
         let printed = String::from_utf8(done.stdout).unwrap();
         let blocked = "blocked: another row names i-00000001, too: a machine is of one Database";
         let expected = format!("team/a: {blocked}\nteam/b: {blocked}\nteam/c: adoptable\n");
