@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::kit::env::Env as _;
 use crate::kit::process::Operator;
 use crate::kit::tap::{LAUNCHED, Point};
-use crate::kit::test_env::{Beside, Options, TestEnv, as_in_production, run};
+use crate::kit::test_env::{Beside, Options, TestEnv, run, short_terms};
 use crate::kit::wait::{each, seen, until};
 
 /// The numbers of the calls among these that would change something in EC2.
@@ -23,7 +23,7 @@ fn changes(calls: &[JournalEntry]) -> Vec<u64> {
 
 /// A test environment whose operator may be followed by another one.
 async fn env(name: &str) -> TestEnv {
-    TestEnv::start_with(name, Options::with(as_in_production())).await
+    TestEnv::start_with(name, Options::with(short_terms())).await
 }
 
 /// What an operator answers on `/readyz`.

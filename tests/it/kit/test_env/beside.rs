@@ -7,6 +7,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
 use super::TestEnv;
+use super::end::TAIL;
 use super::start::{ELECTION, through};
 use crate::kit::env::Env as _;
 use crate::kit::process::{Operator, environment};
@@ -62,8 +63,24 @@ impl Beside {
     }
 }
 
-/// The terms as they are in production, for an operator that another one shall follow.
-pub fn as_in_production() -> [(&'static str, u32); 3] {
-    let seconds = [10, 7, 2];
+/// Terms whose end another operator can wait for, and that do not run out while a host stalls for half a
+/// minute: nothing starts an operator of a test again that has lost its Lease.
+pub fn short_terms() -> [(&'static str, u32); 3] {
+    let seconds = [45, 40, 2];
     std::array::from_fn(|place| (ELECTION[place].0, seconds[place]))
+}
+
+impl Drop for Beside {
+    /// Says what it wrote and logged last when a test fails.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            return;
+        }
+        let last = |lines: Vec<String>| lines[lines.len().saturating_sub(TAIL)..].join("\n");
+        let writes = self.tap.writes_since(0);
+        let writes = writes.iter().map(|it| format!("{} {} {}", it.status, it.method, it.path)).collect();
+        eprintln!("==== the writes of the operator beside it\n{}", last(writes));
+        let lines = self.operator.log().lines().map(str::to_owned).collect();
+        eprintln!("==== the log of the operator beside it\n{}", last(lines));
+    }
 }

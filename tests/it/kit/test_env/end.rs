@@ -14,8 +14,8 @@ use super::TestEnv;
 use crate::kit::env::Env as _;
 use crate::kit::{invariants, rights, statements};
 
-/// How much of the journal and of the log a failure shows, in lines.
-const TAIL: usize = 40;
+/// How much of the journal, of writes and of a log a failure shows, in lines.
+pub(super) const TAIL: usize = 40;
 
 impl TestEnv {
     /// The end of a scenario: everything that must always hold, holds. Then the machines' Nodes go, so that

@@ -26,7 +26,7 @@ use super::process::Operator;
 use super::proxy::Proxy;
 use super::tap::Tap;
 use super::wait::LIMIT;
-pub use beside::{Beside, as_in_production};
+pub use beside::{Beside, short_terms};
 pub use options::Options;
 pub use start::{ELECTION, control_plane, install};
 
