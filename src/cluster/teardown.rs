@@ -20,11 +20,12 @@ pub fn is_ending(namespace: Option<&Namespace>) -> bool {
     namespace.is_none_or(|namespace| namespace.metadata.deletion_timestamp.is_some())
 }
 
-/// Whether one of these resource definitions is being deleted, or is gone.
+/// Whether one of these resource definitions is being deleted, or is gone. Their metadata alone is read: the
+/// schemas of a definition have tens of kilobytes.
 pub async fn are_ending(client: &Client, definitions: &[&str]) -> Result<bool, kube::Error> {
     let all = Api::<CustomResourceDefinition>::all(client.clone());
     for name in definitions {
-        let definition = all.get_opt(name).await?;
+        let definition = all.get_metadata_opt(name).await?;
         if definition.is_none_or(|definition| definition.metadata.deletion_timestamp.is_some()) {
             return Ok(true);
         }
