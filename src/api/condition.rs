@@ -289,6 +289,11 @@ pub enum Reason {
     Rotating,
     /// The password of the administrator cannot be rotated; the message says why.
     RotationRefused,
+    /// The engine is to take the settings of spec.config while it runs; the message says how far that is.
+    ConfigReloading,
+    /// The engine rejects settings of spec.config, and goes on with those in force; the message says which
+    /// and why.
+    ConfigRejected,
     /// A retained volume, or an instance that ran before, is being adopted.
     Adopting,
     /// The retained volume, or the instance, cannot be adopted; the message says why.

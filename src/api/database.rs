@@ -10,6 +10,9 @@ use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
+pub use super::database_config::{
+    ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
+};
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_restore::{Initialization, Restore, Restored};
 pub use super::database_status::{
@@ -165,7 +168,8 @@ pub struct DatabaseSpec {
     pub storage: Storage,
 
     /// Settings of the engine, as its own documentation names them. Settings that the operator owns
-    /// (credentials, ports, paths) are refused. A change restarts the database.
+    /// (credentials, ports, paths) are refused. What PostgreSQL lets each session have for itself
+    /// restarts nothing; anything else restarts the database once. status.config says what is in force.
     #[serde(default)]
     #[schemars(extend("maxProperties" = 100))]
     #[x_kube(validation = Rule::new("self.all(k, k.size() <= 128 && k.matches('^[A-Za-z][A-Za-z0-9_.]*$'))")
@@ -236,11 +240,6 @@ impl Database {
         started.or_else(|| self.spec.engine.version.clone())
     }
 }
-
-/// One setting's value: a line of text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct ConfigValue(#[schemars(length(max = 1024))] pub String);
 
 /// Kubernetes resource quantities, by resource name (`cpu`, `memory`).
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

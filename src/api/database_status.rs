@@ -10,6 +10,7 @@ use strum::IntoStaticStr;
 
 use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
+use super::database_config::ConfigStatus;
 use super::database_restore::{Initialization, Restored};
 use super::event::EventReason;
 
@@ -62,6 +63,10 @@ pub struct DatabaseStatus {
     /// Which password the engine and the Secret have, where spec.access.passwordGeneration asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_generation: Option<i64>,
+
+    /// Which settings of spec.config the engine runs with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<ConfigStatus>,
 
     /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

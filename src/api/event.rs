@@ -24,6 +24,8 @@ pub enum EventReason {
     BackupVerified,
     /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.
     ConfigMapAltered,
+    /// Database: the engine took the settings of spec.config while it ran.
+    ConfigReloaded,
     /// Node: its Kubernetes node takes no more pods, since its machine is being released.
     Cordoned,
     /// Volume: EC2 refused to create the EBS volume; the note has its message.

@@ -3,6 +3,7 @@
 mod access;
 mod check;
 mod password;
+mod reload;
 mod session;
 
 use std::time::Duration;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 pub use self::access::{Access, ClientError};
 use self::session::Session;
 use super::checkpoint::{self, CheckpointStatus};
+use super::reload::{Change, Verdict};
 use super::verify::{Finding, Verified};
 use crate::api::database::EngineType;
 
@@ -36,6 +38,18 @@ pub trait Engines: Send + Sync + 'static {
     /// Gives the administrator of a PostgreSQL this password, and tries it. Harmless to repeat: an engine
     /// that has it already keeps it.
     async fn change_password(&self, access: &Access, next: &str) -> Result<(), ClientError>;
+
+    /// What PostgreSQL says of a change of its settings. Harmless to repeat.
+    async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError>;
+
+    /// Has PostgreSQL load its file of settings once that has this text; whether it runs with the change
+    /// then. Harmless to repeat.
+    async fn reload_settings(
+        &self,
+        access: &Access,
+        change: &Change,
+        file: &str,
+    ) -> Result<bool, ClientError>;
 
     /// Reads every table once, and carries out `query`. It may take hours, and is harmless to repeat. Without
     /// an answer to a statement it is not known what is in the data: that is an error, and no finding.
@@ -79,6 +93,19 @@ impl Engines for PgWire {
 
     async fn change_password(&self, access: &Access, next: &str) -> Result<(), ClientError> {
         password::change(access, next).await
+    }
+
+    async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError> {
+        reload::verdict(access, change).await
+    }
+
+    async fn reload_settings(
+        &self,
+        access: &Access,
+        change: &Change,
+        file: &str,
+    ) -> Result<bool, ClientError> {
+        reload::reload(access, change, file).await
     }
 
     async fn verify(

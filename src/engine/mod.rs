@@ -11,6 +11,7 @@ mod profile;
 mod properties;
 pub mod questdb;
 pub mod release;
+pub mod reload;
 mod setting;
 pub mod verify;
 

@@ -6,6 +6,7 @@ mod backups;
 pub mod blow;
 mod campaign;
 mod chaos;
+mod configured;
 mod copies;
 mod cost;
 mod engines;
@@ -22,6 +23,7 @@ mod operators;
 mod orphans;
 mod person;
 mod record;
+mod reloaded;
 mod rotated;
 mod schedules;
 mod story;
@@ -122,6 +124,11 @@ fn a_password_is_rotated_in_an_engine_that_serves_whatever_an_operator_is_struck
 #[test]
 fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE, 5, rotated::by_a_restart);
+}
+
+#[test]
+fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE_OF_HOURS, 20, reloaded::changed);
 }
 
 #[test]
@@ -259,10 +266,12 @@ fn sampled<C>(cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
     one_of(SAMPLE, cases)
 }
 
-/// All of these cases with `FREEHOLD_SEEDS` set, else one of so many.
+/// All of these cases with `FREEHOLD_SEEDS` set, else one of so many; of those that last for many hours each
+/// seed is one of so many, too.
 fn one_of<C>(sample: u64, mut cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
-    let is_whole = std::env::var("FREEHOLD_SEEDS").is_ok();
-    cases.retain(|(number, _)| is_whole || number.is_multiple_of(sample));
+    let named = seeds().map(|seeds| if sample == SAMPLE_OF_HOURS { seeds } else { 0..sample });
+    let seeds = named.unwrap_or(0..1);
+    cases.retain(|(number, _)| seeds.clone().any(|seed| seed % sample == number % sample));
     cases
 }
 

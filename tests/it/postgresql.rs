@@ -1,10 +1,11 @@
-//! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, and a
-//! password that is changed.
+//! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
+//! password that is changed, and settings that it takes while it runs.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 
 use freehold::api::database::EngineType;
 use freehold::engine::client::{Access, Engines as _, PgWire};
+use freehold::engine::reload::{Change, Verdict};
 use freehold::engine::verify::{Finding, Verified};
 use freehold_box::writer;
 use freehold_box::writer::local_postgresql::{LocalPostgresql, connect};
@@ -134,4 +135,103 @@ async fn a_changed_password_is_the_only_one_that_is_let_in() {
     // The answer was lost: the same request again.
     PgWire.change_password(&next, &next.password).await.unwrap();
     assert!(connected(&next).await.is_ok());
+}
+
+fn change(key: &str, value: Option<&str>) -> Change {
+    Change::from([(key.to_owned(), value.map(str::to_owned))])
+}
+
+async fn judged(access: &Access, key: &str, value: &str) -> Verdict {
+    PgWire.judge_settings(access, &change(key, Some(value))).await.unwrap()
+}
+
+async fn is_rejected(access: &Access, key: &str, value: &str, expected: &str) {
+    let verdict = judged(access, key, value).await;
+    assert!(matches!(&verdict, Verdict::Rejected(why) if why.contains(expected)), "{key}: {verdict:?}");
+}
+
+#[tokio::test]
+async fn a_setting_is_judged_by_a_session_that_begins_with_it() {
+    let Some((_server, access)) = serving().await else { return };
+    for (key, value) in [("work_mem", "16MB"), ("Log_Connections", "on"), ("search_path", r#""a b", c"#)] {
+        assert_eq!(judged(&access, key, value).await, Verdict::Taken, "{key}");
+    }
+    for (key, value, expected) in [
+        ("work_mem", "lots", r#"invalid value for parameter "work_mem": "lots""#),
+        ("work_mem", "1 meter", "Valid units for this parameter are"),
+        ("timezone", "Nowhere", r#"invalid value for parameter "TimeZone""#),
+        ("session_preload_libraries", "not_there", "could not access file"),
+    ] {
+        is_rejected(&access, key, value, expected).await;
+    }
+    // A reload takes the first, and no later start does; what is wrong with the others only a start says.
+    for (key, value) in [("min_wal_size", "16MB"), ("autovacuum", "maybe"), ("max_connections", "many")] {
+        assert_eq!(judged(&access, key, value).await, Verdict::AtStart, "{key}");
+    }
+    assert_eq!(judged(&access, "no_such_setting", "1").await, Verdict::AtStart);
+}
+
+#[tokio::test]
+async fn what_is_gone_is_judged_as_what_is_left_and_before_what_is_new() {
+    let Some((server, access)) = serving().await else { return };
+    let path = server.data().join("postgresql.conf");
+    std::fs::write(path, "log_parser_stats = on\nlc_messages = 'C'\n").unwrap();
+    sql(&access, "SELECT pg_reload_conf()").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    // The server has one of the two at most.
+    is_rejected(&access, "log_statement_stats", "on", "invalid value").await;
+    let mut change = change("log_statement_stats", Some("on"));
+    change.insert("log_parser_stats".to_owned(), None);
+    assert_eq!(PgWire.judge_settings(&access, &change).await.unwrap(), Verdict::Taken);
+    let gone = Change::from([("lc_messages".to_owned(), None)]);
+    assert_eq!(PgWire.judge_settings(&access, &gone).await.unwrap(), Verdict::Taken);
+}
+
+#[tokio::test]
+async fn what_wins_over_the_file_or_was_wrong_before_changes_no_verdict_of_another_setting() {
+    let Some((server, access)) = serving().await else { return };
+    sql(&access, "ALTER SYSTEM SET work_mem = '32MB'").await;
+    sql(&access, "ALTER SYSTEM SET max_connections = 60").await;
+    sql(&access, "ALTER ROLE admin SET statement_timeout = '1h'").await;
+    // A name of another database is what a start takes and a session does not.
+    std::fs::write(server.data().join("postgresql.conf"), "default_text_search_config = 'not_there'")
+        .unwrap();
+    sql(&access, "SELECT pg_reload_conf()").await;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    is_rejected(&access, "work_mem", "lots", "invalid value").await;
+    assert_eq!(judged(&access, "work_mem", "16MB").await, Verdict::AtStart, "ALTER SYSTEM wins over it");
+    assert_eq!(judged(&access, "statement_timeout", "1min").await, Verdict::AtStart, "ALTER ROLE, too");
+    assert_eq!(judged(&access, "max_connections", "many").await, Verdict::AtStart, "it waits for a restart");
+    assert_eq!(judged(&access, "log_statement", "all").await, Verdict::Taken);
+}
+
+#[tokio::test]
+async fn a_file_is_loaded_once_it_is_the_one_that_is_meant_and_is_in_force_once_a_session_has_it() {
+    let Some((mut server, access)) = serving().await else { return };
+    let path = server.data().join("postgresql.conf");
+    let loads = async |key: &str, value: Option<&str>, file: &str| {
+        PgWire.reload_settings(&access, &change(key, value), file).await.unwrap()
+    };
+    let shows = async || {
+        let (client, _connection) = connected(&access).await.unwrap();
+        client.query_one("SHOW work_mem", &[]).await.unwrap().get::<_, String>(0)
+    };
+    let file = "work_mem = '16MB'\n";
+    assert!(!loads("work_mem", Some("16MB"), file).await, "the kubelet has not updated it");
+    assert_eq!(shows().await, "4MB");
+    std::fs::write(&path, file).unwrap();
+    assert_eq!(shows().await, "4MB");
+    assert!(loads("work_mem", Some("16MB"), file).await);
+    assert_eq!(shows().await, "16MB");
+    std::fs::write(&path, "").unwrap();
+    assert!(loads("work_mem", None, "").await);
+    assert_eq!(shows().await, "4MB");
+    std::fs::write(&path, file).unwrap();
+    sql(&access, "ALTER SYSTEM SET work_mem = '32MB'").await;
+    assert!(!loads("work_mem", Some("16MB"), file).await, "it has another value");
+    assert!(!loads("work_mem", Some("16MB"), file).await, "and says so before it is loaded");
+    sql(&access, "ALTER SYSTEM RESET work_mem").await;
+    server.kill();
+    server.start().await.unwrap();
+    assert_eq!(shows().await, "16MB", "it starts with it");
 }

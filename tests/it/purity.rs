@@ -42,6 +42,7 @@ const PURE: &[&str] = &[
     "controller/database/history.rs",
     "controller/database/invalid_spec.rs",
     "controller/database/ordinal.rs",
+    "controller/database/reload_wait.rs",
     "controller/database/restart_step.rs",
     "controller/database/rotation_wait.rs",
     "controller/database/started.rs",

@@ -60,7 +60,11 @@ pub fn database(
             new_credentials: false,
             ..of.spec.storage.clone()
         },
-        config: of.spec.config.clone(),
+        // What no engine has begun with may keep one from starting.
+        config: match of.status.as_ref().and_then(|status| status.config.as_ref()) {
+            Some(config) => config.in_force.clone(),
+            None => of.spec.config.clone(),
+        },
         access: no_clients(schedule),
         // They may not fit another type.
         resources: None,

@@ -12,6 +12,7 @@ use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
+use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
 use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
 use super::build;
@@ -52,6 +53,7 @@ pub async fn act(
     (acted, answers)
 }
 
+#[expect(clippy::too_many_lines, reason = "one dispatch over the actions")]
 async fn one(
     action: &Action,
     acted: &mut Acted<Database>,
@@ -76,6 +78,10 @@ async fn one(
         }
         Action::StopForNextPassword(uid, profile, secret) => {
             stop_for_next(uid, profile, secret, names, acted, ctx, events).await?;
+        }
+        Action::ReloadSettings(load) => reload_settings(load, acted, ctx, events).await?,
+        Action::RecordSettings(record) => {
+            write_down(acted, ctx, |status| status.config = Some(record.as_ref().clone())).await?;
         }
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;

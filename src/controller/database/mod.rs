@@ -2,6 +2,7 @@
 
 pub mod act;
 mod act_password;
+mod act_reload;
 mod act_stateful_set;
 pub mod apply;
 pub mod build;
@@ -21,6 +22,7 @@ pub mod password;
 pub mod plan;
 pub mod pod;
 mod quantity;
+mod reload_wait;
 mod remember;
 mod restart_step;
 mod restore_wait;
@@ -55,6 +57,7 @@ use crate::api::{BackupSchedule, Database, EventReason};
 use crate::cluster::controller_of;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::mirror::Reads;
+use crate::error_chain::Chain;
 use crate::time::sooner;
 
 #[cfg(test)]
@@ -100,6 +103,9 @@ pub fn run(
 
 /// The plan of a first look, if it stands.
 pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<Plan> {
+    if plan::reload::is_due(observed) {
+        return None;
+    }
     let plan = plan::plan(observed, now);
     let acted = Acted::new(observed.database.clone());
     let old = observed.database.status.clone().unwrap_or_default();
@@ -124,6 +130,10 @@ async fn decide(
     }
     let observed = observe::observe(database, copies, Reads::Live, ctx).await.map_err(failed)?;
     let Some(mut observed) = observed else { return Ok(None) };
+    if let Some((access, change)) = plan::reload::question(&observed) {
+        let answer = ctx.engines.judge_settings(&access, &change).await;
+        observed.settings = Some(answer.map_err(|error| Chain(&error).to_string()));
+    }
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if observed.database.metadata.deletion_timestamp.is_some() && plan.ends_data() {
         let now = torn_down::now(&observed.names.namespace, ctx).await.map_err(failed)?;

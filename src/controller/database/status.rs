@@ -21,7 +21,7 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{going_back, next_start, rotation};
+use super::plan::{going_back, next_start, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -54,7 +54,7 @@ impl Decided {
         Self {
             is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
-            engine: engine(observed),
+            engine: engine(reload::in_effect(observed).as_ref().unwrap_or(observed), plan),
             new_node: plan.actions.iter().find_map(new_node),
             answers: Answers::default(),
         }
@@ -122,6 +122,7 @@ pub fn status(
             .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
         password_generation: rotation::shown(observed, old.password_generation),
+        config: reload::shown(observed, old.config),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
@@ -254,13 +255,15 @@ fn disk(observed: &Observed) -> Option<DatabaseWait> {
 }
 
 /// What is awaited of the engine, of this generation's inputs.
-fn engine(observed: &Observed) -> Option<DatabaseWait> {
+fn engine(observed: &Observed, plan: &Plan) -> Option<DatabaseWait> {
     running_engine(observed).or_else(|| {
         let inputs = observed.pod.as_ref().and_then(|pod| inputs_of_pod(observed, pod));
         let is_current = inputs == Some(wanted_inputs(observed));
         // What is not permitted restarts nothing.
         let restarts = !is_current && permission::engine(observed).is_none();
-        restarts.then_some(DatabaseWait::EngineOutdated)
+        // Nor does what the engine takes while it runs.
+        let waiting = plan.waiting.clone().filter(|wait| matches!(wait, DatabaseWait::Reload(_)));
+        restarts.then(|| waiting.unwrap_or(DatabaseWait::EngineOutdated))
     })
 }
 

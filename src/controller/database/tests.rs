@@ -15,6 +15,7 @@ mod plan;
 mod pod;
 mod random;
 mod releasing;
+mod reloading;
 mod replacing;
 mod restoring;
 mod rotating;
@@ -123,6 +124,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         attachment: None,
         core_nodes: Vec::new(),
         labelled: Vec::new(),
+        settings: None,
         torn_down: TornDown::default(),
         priority_class: None,
         network: Network::default(),
@@ -312,6 +314,16 @@ fn word(action: &Action) -> String {
         Action::GiveNextPassword(access, _) => format!("give {access:?} the next password"),
         Action::PutNextPasswordInForce(..) => "put the next password in force".to_owned(),
         Action::StopForNextPassword(uid, ..) => format!("stop {uid} for the next password"),
+        Action::RecordSettings(record) => match (&record.change, &record.rejected) {
+            (Some(change), _) => format!("record {:?} [{}]", change.step, change.loaded.join(" ")),
+            (None, Some(rejected)) => format!("reject: {}", rejected.message),
+            (None, None) => "record nothing".to_owned(),
+        },
+        Action::ReloadSettings(load) => {
+            let keys: Vec<&str> = load.change.keys().map(String::as_str).collect();
+            let otherwise = if load.otherwise.is_some() { " or restart" } else { "" };
+            format!("load {}{otherwise}", keys.join(" "))
+        }
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),

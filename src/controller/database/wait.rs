@@ -13,6 +13,7 @@ pub use super::idle::Idle;
 use super::legacy_refusal::LegacyRefusal;
 use super::object_name::ObjectName;
 use super::pod::{Attaching, EngineWait};
+pub use super::reload_wait::ReloadWait;
 pub use super::restart_step::RestartStep;
 pub use super::restore_wait::RestoreWait;
 pub use super::rotation_wait::{RotationRefusal, RotationWait};
@@ -172,6 +173,8 @@ pub enum DatabaseWait {
     },
     /// The administrator's password is not the one that the spec asks for.
     Rotation(RotationWait),
+    /// The settings of the spec are not in force, and nothing is restarted for them.
+    Reload(ReloadWait),
     /// The engine runs with the inputs of an older generation.
     EngineOutdated,
     /// The engine's machine is lost.

@@ -18,6 +18,7 @@ impl DatabaseWait {
             Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
             Self::Restore(wait) => wait.reason(),
             Self::Rotation(wait) => wait.reason(),
+            Self::Reload(wait) => wait.reason(),
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
             }
@@ -64,6 +65,7 @@ impl DatabaseWait {
             Self::NotPermitted(refusal) => refusal.is_final(),
             Self::Restore(wait) => wait.is_stalled(),
             Self::Rotation(wait) => wait.is_stalled(),
+            Self::Reload(wait) => wait.is_stalled(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::ClaimUnusable(_, fault) => fault.is_final(),
             Self::InvalidSpec(_)
@@ -124,9 +126,9 @@ impl DatabaseWait {
         }
     }
 
-    /// Whether the password is being rotated, which no watch shows.
-    pub fn is_for_rotation(&self) -> bool {
-        matches!(self, Self::Rotation(_))
+    /// Whether it is what a running engine does, which no watch shows.
+    pub fn is_of_running_engine(&self) -> bool {
+        matches!(self, Self::Rotation(_) | Self::Reload(_))
     }
 
     /// Whether a machine has too little room for the pod.

@@ -27,8 +27,9 @@ const PROGRESS: [ConditionType; 11] = [
 ];
 
 /// The fields that name what is there, of all kinds.
-const FOUND: [&str; 17] = [
+const FOUND: [&str; 18] = [
     "applied",
+    "config",
     "coreNodeName",
     "credentialsSecretName",
     "endpoint",

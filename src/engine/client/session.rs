@@ -25,6 +25,9 @@ const ROW: usize = 100;
 /// operator's intervention (PostgreSQL documentation, "Appendix A. PostgreSQL Error Codes").
 const PASSING: [&str; 3] = ["08", "53", "57"];
 
+/// The classes of errors of who connects, and to what: the authorization and the database.
+const OF_ACCESS: [&str; 2] = ["28", "3D"];
+
 /// One connection, closed when it is dropped.
 pub(super) struct Session {
     client: Client,
@@ -39,6 +42,11 @@ impl Drop for Session {
 
 impl Session {
     pub(super) async fn open(access: &Access) -> Result<Self, ClientError> {
+        Self::with(access, None).await
+    }
+
+    /// One that begins with these options. That the engine does not let it begin with them is a refusal.
+    pub(super) async fn with(access: &Access, options: Option<&str>) -> Result<Self, ClientError> {
         let mut config = Config::new();
         config
             .hostaddr(access.address)
@@ -47,11 +55,21 @@ impl Session {
             .password(&access.password)
             .dbname(&access.database)
             .application_name("freehold");
+        if let Some(options) = options {
+            config.options(options);
+        }
         let failed = |reason: String| ClientError::Connect { address: access.address, reason };
         let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await;
         let connected =
             connected.map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
-        let (client, connection) = connected.map_err(|error| failed(plain(&error)))?;
+        let (client, connection) = connected.map_err(|error| match error.as_db_error() {
+            Some(refusal) if options.is_some() && !is_of_access(refusal.code()) => {
+                let hint = refusal.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let reason = format!("{}{hint}", refusal.message());
+                ClientError::Refused { what: "a session with these settings", reason }
+            }
+            Some(_) | None => failed(plain(&error)),
+        })?;
         // Its end, good or bad, is what the client's next call says.
         let driver = tokio::spawn(async move { drop(connection.await) });
         Ok(Self { client, driver })
@@ -127,6 +145,11 @@ impl Session {
 /// Whether an error says nothing of the data, and is no word on the statement.
 fn is_passing(code: &SqlState) -> bool {
     PASSING.iter().any(|class| code.code().starts_with(class))
+}
+
+/// Whether an error says nothing of the settings that a session begins with.
+fn is_of_access(code: &SqlState) -> bool {
+    is_passing(code) || OF_ACCESS.iter().any(|class| code.code().starts_with(class))
 }
 
 /// An error of the library without its kind, which says nothing to people.

@@ -7,11 +7,13 @@ use async_trait::async_trait;
 use freehold::api::database::EngineType;
 use freehold::engine::checkpoint::CheckpointStatus;
 use freehold::engine::client::{Access, ClientError, Engines};
+use freehold::engine::reload::{Change, Verdict};
 use freehold::engine::verify::{Finding, Verified};
 use freehold_rig::Server;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::configured::Configured;
 use crate::model_cloud::Way;
 
 /// One checkpoint, of the engine at an address.
@@ -79,6 +81,7 @@ pub struct Reached {
     pub checkpoints: Checkpoints,
     pub suspended: Suspended,
     pub passwords: Passwords,
+    pub configured: Configured,
     pub way: Way,
     pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
@@ -159,6 +162,22 @@ impl Engines for Reached {
         let passwords = self.passwords.clone();
         let change = |_: &mut Vec<Checkpoint>| passwords.change(access, next);
         self.passes("ChangePassword", access, change).await
+    }
+
+    async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError> {
+        let says = |_: &mut Vec<Checkpoint>| {
+            self.configured.look(&self.server, (self.now)());
+            Ok(Configured::judge(change))
+        };
+        self.passes("JudgeSettings", access, says).await
+    }
+
+    async fn reload_settings(&self, access: &Access, _: &Change, file: &str) -> Result<bool, ClientError> {
+        let load = |_: &mut Vec<Checkpoint>| {
+            self.configured.look(&self.server, (self.now)());
+            Ok(self.configured.load(access, file, (self.now)()))
+        };
+        self.passes("ReloadSettings", access, load).await
     }
 
     async fn verify(

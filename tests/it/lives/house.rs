@@ -28,6 +28,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
+use super::configured::Configured;
 use super::engines::{Checkpoints, Passwords, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
@@ -191,6 +192,8 @@ pub struct House {
     pub engine_password: Passwords,
     /// Of the operator that began last.
     pub metrics: Arc<Mutex<Arc<Metrics>>>,
+    /// The settings that the engines run with.
+    pub configured: Configured,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -246,6 +249,7 @@ impl House {
             suspended: Suspended::default(),
             engine_password: Passwords::default(),
             metrics: Arc::new(Mutex::new(Metrics::new())),
+            configured: Configured::default(),
             clock,
             players,
         };
@@ -282,6 +286,7 @@ impl House {
                 suspended: self.suspended.clone(),
                 passwords: self.engine_password.clone(),
                 metrics: Arc::clone(&self.metrics),
+                configured: self.configured.clone(),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -312,6 +317,7 @@ struct Host {
     suspended: Suspended,
     passwords: Passwords,
     metrics: Arc<Mutex<Arc<Metrics>>>,
+    configured: Configured,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -365,6 +371,7 @@ impl Host {
             checkpoints: self.checkpoints.clone(),
             suspended: self.suspended.clone(),
             passwords: self.passwords.clone(),
+            configured: self.configured.clone(),
             way: self.chaos.way(name.to_owned(), Arc::clone(term)),
             now: Box::new(move || ec2.now()),
         })

@@ -3,6 +3,7 @@
 
 mod adopted;
 mod backup;
+mod configuration;
 mod example;
 mod faults;
 mod kept;

@@ -142,6 +142,17 @@ fn a_verification_writes_its_intent_down_before_it_creates_a_database() {
 }
 
 #[test]
+fn a_verification_has_the_settings_that_an_engine_has_begun_with() {
+    let observed = underway(None);
+    let verify = observed.schedule.spec.verify.as_ref();
+    let mut of = super::database();
+    let in_force = json!({"state": "Rejected", "inForce": {"cairo.commit.mode": "nosync"}});
+    of.status = serde_json::from_value(json!({"conditions": [], "config": in_force})).unwrap();
+    let database = build::database(&observed.schedule, verify, &running(None), &newest(), &of).unwrap();
+    assert_eq!(json!(database.spec.config), in_force["inForce"]);
+}
+
+#[test]
 fn the_name_of_the_database_is_its_time_s_own_and_fits() {
     let mut long = schedule(&verify(), &json!({}));
     long.metadata.name = Some(format!("{}.{}", "a".repeat(23), "b".repeat(39)));

@@ -20,12 +20,14 @@ mod template;
 mod unknown;
 mod volume;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use sha2::{Digest, Sha256};
 
 use crate::api::Database;
-use crate::api::database::{DatabaseSpec, Engine};
+use crate::api::database::{ConfigValue, DatabaseSpec, Engine};
 use crate::api::names::Names;
 
 pub use adopted::{
@@ -61,7 +63,23 @@ pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     // numbers and maps with text keys are always JSON.
     let inputs =
         serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
-    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(inputs.as_bytes()));
+    hash(&inputs)
+}
+
+/// The hash of settings.
+pub fn config_hash(config: &BTreeMap<String, ConfigValue>) -> String {
+    hash(&serde_json::to_string(config).unwrap_or_default())
+}
+
+/// The keys of settings whose values differ, in order.
+pub fn changed(from: &BTreeMap<String, ConfigValue>, to: &BTreeMap<String, ConfigValue>) -> Vec<String> {
+    let keys: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
+    keys.into_iter().filter(|key| from.get(*key) != to.get(*key)).cloned().collect()
+}
+
+/// The first 16 digits of a text's SHA-256.
+fn hash(text: &str) -> String {
+    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
     hash.truncate(16);
     hash
 }

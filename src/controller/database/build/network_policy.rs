@@ -1,6 +1,6 @@
 //! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine that it
-//! requests checkpoints of, whose restored data it checks, or that it gives another password; out go requests
-//! to the cluster's DNS.
+//! requests checkpoints of, whose restored data it checks, or that it gives another password or other
+//! settings; out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -22,13 +22,14 @@ use crate::settings::Network;
 const DNS: i32 = 53;
 
 /// The NetworkPolicy of the pod. The kubelet's probes need no rule: traffic from a pod's own machine is
-/// always let in. `is_given`: the operator is to give the engine another password.
+/// always let in. `is_let_in`: the operator is to give the engine another password, or
+/// other settings.
 pub fn network_policy(
     database: &Database,
     names: &Names,
     profile: &Profile,
     network: &Network,
-    is_given: bool,
+    is_let_in: bool,
 ) -> NetworkPolicy {
     let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| port.number);
     let mut ingress = vec![NetworkPolicyIngressRule {
@@ -43,7 +44,7 @@ pub fn network_policy(
         });
     }
     let is_checked = database.labels().contains_key(VERIFICATION_LABEL);
-    let is_asked = (checkpoint::is_needed(database.spec.engine.kind) || is_checked || is_given)
+    let is_asked = (checkpoint::is_needed(database.spec.engine.kind) || is_checked || is_let_in)
         && !network.operator_from.0.is_empty();
     if let Some(primary) = profile.primary_port_number().filter(|_| is_asked) {
         ingress.push(NetworkPolicyIngressRule {

@@ -6,6 +6,7 @@ pub mod events;
 mod legacy;
 pub mod next_start;
 pub mod release;
+pub mod reload;
 mod restore;
 pub mod rotation;
 
@@ -70,6 +71,7 @@ impl DatabaseWait {
             Self::AdoptionRefused(refusal) => refusal.message(),
             Self::Restore(wait) => wait.message(),
             Self::Rotation(wait) => wait.message(),
+            Self::Reload(wait) => wait.message(),
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }

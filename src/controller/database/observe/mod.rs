@@ -44,6 +44,7 @@ use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
 use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
+use crate::engine::reload::Verdict;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
 
@@ -103,6 +104,9 @@ pub struct Observed {
     pub core_nodes: Vec<CoreNode>,
     /// Every core Node that carries this Database's label.
     pub labelled: Vec<CoreNode>,
+    /// What the engine says of a change of its settings, or why it says nothing; asked only while there is
+    /// one.
+    pub settings: Option<Result<Verdict, String>>,
     /// What is being torn down around it.
     pub torn_down: TornDown,
     /// The PriorityClass of databases' pods.
@@ -191,7 +195,6 @@ pub async fn observe(
     reads: Reads,
     ctx: &Context,
 ) -> Result<Option<Observed>, kube::Error> {
-    let namespace = database.namespace().unwrap_or_default();
     let Some(database) = current(database, copies, reads, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
@@ -212,7 +215,7 @@ pub async fn observe(
     let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Observed {
         profile: class::profile(&database, class.as_ref()),
-        namespace_labels: class::namespace_labels(&namespace, class.as_ref(), ctx).await?,
+        namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
         claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
@@ -237,6 +240,7 @@ pub async fn observe(
         stateful_set,
         legacy,
         pod,
+        settings: None,
         torn_down,
         priority_class: ctx.priority_class.clone(),
         network: ctx.network.clone(),

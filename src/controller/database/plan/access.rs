@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 
 use super::action::Action;
-use super::rotation;
+use super::{reload, rotation};
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
 use crate::controller::database::child_kind::ChildKind;
@@ -92,6 +92,7 @@ pub(super) fn credentials(
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
     let names = &observed.names;
     if observed.config_map == Child::Absent
+        && reload::refused(observed).is_none()
         && let Some(wanted) = build::config_map(&observed.database, names, profile)
     {
         actions.push(Action::ApplyConfigMap(Box::new(wanted)));
@@ -111,8 +112,8 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyService(Box::new(service)));
     }
-    let is_given = rotation::gives_password(observed, profile);
-    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_given);
+    let is_let_in = rotation::gives_password(observed, profile) || reload::is_due(observed);
+    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_let_in);
     // What another client adds to a rule may widen it: the policy is as it is wanted, and nothing else.
     if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec) {
         actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));

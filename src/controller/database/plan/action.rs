@@ -11,7 +11,9 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use crate::api::database::{Adoption, NotStarting, Occurrence, Release, Replacement, Restored, WentBack};
+use crate::api::database::{
+    Adoption, ConfigStatus, NotStarting, Occurrence, Release, Replacement, Restored, WentBack,
+};
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
@@ -20,6 +22,7 @@ use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 use crate::engine::client::Access;
+use crate::engine::reload::Change;
 
 /// What one pass does and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +69,21 @@ impl Plan {
     }
 }
 
+/// A change of settings that an engine is to load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Load {
+    /// How the engine is reached.
+    pub access: Access,
+    /// The change.
+    pub change: Change,
+    /// The file that it is to load.
+    pub file: String,
+    /// What the status says once the engine runs with it.
+    pub record: ConfigStatus,
+    /// What it says if the engine does not, where nothing more is awaited.
+    pub otherwise: Option<ConfigStatus>,
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -82,6 +100,10 @@ pub enum Action {
     /// Announce the restart and stop the engine, so that it begins with the next password: UID, and what is
     /// to be put in force then.
     StopForNextPassword(String, Box<Profile>, Box<HeldSecret>),
+    /// Write down how far a change of settings is.
+    RecordSettings(Box<ConfigStatus>),
+    /// Have the engine load other settings.
+    ReloadSettings(Box<Load>),
     /// Write down that the release begins.
     RecordRelease(Release),
     /// Take that back: nothing was released yet, and nothing is to be.

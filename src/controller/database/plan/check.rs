@@ -16,6 +16,7 @@ use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
 
 /// The rules that this plan breaks, each as a sentence.
+#[expect(clippy::too_many_lines, reason = "one table of the actions")]
 pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     let mut broken = Vec::new();
     let mut rule = |holds: bool, sentence: &str| {
@@ -45,6 +46,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::GiveNextPassword(..)
             | Action::PutNextPasswordInForce(..)
             | Action::StopForNextPassword(..)
+            | Action::ReloadSettings(_)
+            | Action::RecordSettings(_)
             | Action::TakeRecord(_)
             | Action::TakeCredentials(..)
             | Action::ApplyConfigMap(_)

@@ -18,7 +18,7 @@ use super::action::{Action, Plan};
 use super::comparison::{Finding, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
-use super::{permission, validation};
+use super::{permission, reload, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
 use crate::api::{ConditionType, Reason};
@@ -162,7 +162,9 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
 
 /// What the objects are rendered from; `None` when the spec cannot be carried out or is not permitted.
 fn rendered(observed: &Observed) -> Option<&Profile> {
-    let is_refused = validation::invalid(observed).is_some() || permission::engine(observed).is_some();
+    let is_refused = validation::invalid(observed).is_some()
+        || permission::engine(observed).is_some()
+        || reload::refused(observed).is_some();
     if is_refused { None } else { observed.profile.as_ref().ok() }
 }
 

@@ -107,11 +107,16 @@ fn in_force(observed: &Observed) -> Option<Cow<'_, Adoption>> {
     adoption(observed).map(|adoption| gone_back::in_force(observed, adoption))
 }
 
-/// The hash of the inputs that the pod was made from. The pod that was found with an adopted database has
-/// none: it counts as made from what the spec requested when the database was adopted. Another pod without
-/// one was made from a template that Freehold has not written; one that runs all the same is not restarted
-/// for it.
+/// The hash of the inputs that the pod was made from, or of those that its engine took while it ran. The pod
+/// that was found with an adopted database has none: it counts as made from what the spec requested when the
+/// database was adopted. Another pod without one was made from a template that Freehold has not written; one
+/// that runs all the same is not restarted for it.
 pub(in crate::controller::database) fn inputs_of_pod(observed: &Observed, pod: &Pod) -> Option<String> {
+    let config = observed.database.status.as_ref().and_then(|status| status.config.as_ref());
+    let reloaded = config.and_then(|config| config.reloaded.as_ref());
+    if let Some(reloaded) = reloaded.filter(|it| pod.metadata.uid.as_ref() == Some(&it.pod_uid)) {
+        return Some(reloaded.inputs_hash.clone());
+    }
     let of_found = || {
         observed.database.spec.adopt.as_ref()?;
         let Some(adoption) = adoption(observed) else {

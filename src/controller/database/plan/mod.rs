@@ -20,6 +20,7 @@ mod pause;
 mod placement;
 mod prerequisites;
 mod release;
+pub mod reload;
 mod repair;
 mod replacement;
 mod restore;
@@ -55,7 +56,13 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let decided = release::kept(permission::requeued(decide(observed, now), observed), observed);
+    let rejected = reload::in_effect(observed);
+    let decided = match &rejected {
+        Some(world) => reload::with_rejection(decide(world, now), world),
+        None => decide(observed, now),
+    };
+    let observed = rejected.as_ref().unwrap_or(observed);
+    let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
     let mut plan = drift::mended(guarded, observed, now);
     if observed.is_orphaning() {
@@ -189,9 +196,9 @@ fn serve(
     let engine = rollout::plan(observed, profile, node, is_replaced, &mut actions, now);
     // A VolumeAttachment is not watched, and no event says that a pod has waited long; nor is what a kubelet
     // reports of its machine.
-    let is_rotated = engine.as_ref().is_some_and(DatabaseWait::is_for_rotation);
+    let is_asked = engine.as_ref().is_some_and(DatabaseWait::is_of_running_engine);
     let is_starting = || observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine()));
-    let requeue = if is_rotated || is_starting() {
+    let requeue = if is_asked || is_starting() {
         Some(observed.timing.requeue_interval)
     } else {
         engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)

@@ -10,14 +10,8 @@ use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
-use super::facts::{
-    engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template, wanted_inputs,
-};
-use super::failing;
-use super::going_back;
-use super::permission;
-use super::rotation;
-use super::{room, sizing};
+use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
+use super::{failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -49,25 +43,29 @@ pub(super) fn plan(
         actions.push(Action::ApplyStatefulSet(Box::new(template)));
         return Some(DatabaseWait::StartingEngine);
     };
-    if let Some(refusal) = permission::template(observed, live) {
+    if let Some(refusal) = refused(observed, live) {
         run(live, actions);
-        return engine_waiting(observed).or(Some(DatabaseWait::NotPermitted(refusal)));
+        return engine_waiting(observed).or(Some(refusal));
     }
     if let Some(wait) = rotation::before_start(observed, profile, live, actions) {
         return Some(DatabaseWait::Rotation(wait));
     }
     // An engine that was stopped for its next password starts from the template that it had.
     let is_rotated = matches!(actions.last(), Some(Action::PutNextPasswordInForce(..)));
+    if let Some(wait) = reload::before_files(observed, actions, now) {
+        run(live, actions);
+        return Some(wait);
+    }
     if (!is_rotated || is_outdated(observed, live))
         && let Some(waiting) = settle(observed, profile, core_node, actions)
     {
         return Some(waiting);
     }
     run(live, actions);
-    let wanted = wanted_inputs(observed);
     match &observed.pod {
-        Some(pod) if inputs_of_pod(observed, pod).as_ref() != Some(&wanted) => {
-            Some(replace(observed, live, pod, actions, now))
+        Some(pod) if reload::is_outstanding(observed, pod) && !reload::awaits_start(observed) => {
+            let loading = reload::load(observed, actions, now);
+            loading.or_else(|| Some(replace(observed, live, pod, actions, now)))
         }
         Some(pod) => {
             if let Some(why) = drift::altered_pod(observed) {
@@ -114,6 +112,12 @@ pub(super) fn resized(
     Some(restart_pending(pod, step))
 }
 
+/// Why the template of the newest spec is not applied, if it is not.
+fn refused(observed: &Observed, live: &StatefulSet) -> Option<DatabaseWait> {
+    let refusal = permission::template(observed, live).map(DatabaseWait::NotPermitted);
+    refusal.or_else(|| reload::refused(observed))
+}
+
 /// One pod, of the template that is there.
 fn run(live: &StatefulSet, actions: &mut Vec<Action>) {
     if replicas(live) != 1 {
@@ -139,7 +143,8 @@ fn settle(
     let template = template(observed, profile, core_node);
     actions.push(Action::ApplyStatefulSet(Box::new(bound_set(live, template))));
     Some(match &observed.pod {
-        Some(pod) if is_outdated => restart_pending(pod, RestartStep::ApplyingTemplate),
+        Some(pod) if is_outdated => reload::writing(observed, actions)
+            .unwrap_or_else(|| restart_pending(pod, RestartStep::ApplyingTemplate)),
         Some(_) | None => DatabaseWait::StartingEngine,
     })
 }
@@ -155,7 +160,7 @@ pub(super) fn before_move(
 ) -> Option<DatabaseWait> {
     let core_node = observed.core_node_of(node);
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
-    if permission::template(observed, live).is_some() {
+    if refused(observed, live).is_some() {
         return None;
     }
     if is_outdated(observed, live) {

@@ -36,7 +36,8 @@ fn due(observed: &Observed) -> Option<&HeldSecret> {
     (is_wanted || build::next_password(&secret.0).is_some()).then_some(secret)
 }
 
-fn usable(observed: &Observed) -> Option<&HeldSecret> {
+/// The Secret of the credentials, if the engine can be reached by it.
+pub(super) fn usable(observed: &Observed) -> Option<&HeldSecret> {
     let Credentials::Read(Child::Ours(secret)) = &observed.credentials else { return None };
     build::check_credentials(&secret.0).is_ok().then_some(&**secret)
 }
@@ -129,7 +130,9 @@ pub(super) fn plan(
     }
     match profile.rotation {
         Rotation::Statement => {
-            let Some(access) = access(profile, &secret.0, pod) else { return Some(RotationWait::Postponed) };
+            let Some(access) = access(profile, &secret.0, pod, MAINTENANCE_DATABASE) else {
+                return Some(RotationWait::Postponed);
+            };
             actions.push(Action::GiveNextPassword(access, Box::new(secret.clone())));
             let (profile, secret) = (Box::new(profile.clone()), Box::new(secret.clone()));
             actions.push(Action::PutNextPasswordInForce(profile, secret));
@@ -148,7 +151,7 @@ pub(super) fn plan(
 }
 
 /// The database is being moved to another machine, or is to be.
-fn is_moved(observed: &Observed) -> bool {
+pub(super) fn is_moved(observed: &Observed) -> bool {
     let status = observed.database.status.as_ref();
     status.is_some_and(|status| status.replacement.is_some()) || observed.nodes.len() > 1
 }
@@ -166,13 +169,13 @@ fn prepared(observed: &Observed, secret: &HeldSecret) -> Action {
 }
 
 /// How the engine is reached, with the password in force; none while it has no address.
-fn access(profile: &Profile, secret: &Secret, pod: &Pod) -> Option<Access> {
+pub(super) fn access(profile: &Profile, secret: &Secret, pod: &Pod, database: &str) -> Option<Access> {
     Some(Access {
         address: pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()?,
         port: profile.primary_port_number().and_then(|port| u16::try_from(port).ok())?,
         username: build::value(secret, "username")?,
         password: build::value(secret, "password")?,
-        database: MAINTENANCE_DATABASE.to_owned(),
+        database: database.to_owned(),
     })
 }
 

@@ -2,7 +2,7 @@
 //! `check.rs` holds every plan to. Pure.
 
 use super::action::{Action, Plan};
-use crate::controller::database::wait::{DatabaseWait, ReplaceStep, RestartStep};
+use crate::controller::database::wait::{DatabaseWait, ReloadWait, ReplaceStep, RestartStep};
 
 /// What makes the next pass over a Database follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::Restore(_)
         | DatabaseWait::Rotation(_)
+        | DatabaseWait::Reload(ReloadWait::Asking | ReloadWait::Unanswered(_) | ReloadWait::Loading)
         | DatabaseWait::DataRetained { .. }
         | DatabaseWait::NotAdoptable(_)
         | DatabaseWait::AdoptingStatefulSet(_)
@@ -61,6 +62,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::PodAltered { .. }
         | DatabaseWait::StartingEngine
         | DatabaseWait::Engine(_)
+        | DatabaseWait::Reload(ReloadWait::Rejected(_))
         | DatabaseWait::WentBack(..)
         | DatabaseWait::NotGoingBack { .. }
         | DatabaseWait::DeletingNode { .. }

@@ -3,6 +3,7 @@
 //! happens meanwhile, it comes to rest with one machine, with one volume, and never with two engines.
 
 mod carry_out;
+mod configuring;
 mod events;
 mod happening;
 mod kubernetes;
@@ -31,6 +32,7 @@ use crate::controller::pass::acted::Acted;
 use crate::controller::tests::rest::Rest;
 use crate::engine::{EngineError, Profile};
 use crate::time::later;
+use configuring::Mounted;
 use events::{anything, delays, mishaps, policies, some};
 use machine::Machine;
 
@@ -99,6 +101,8 @@ enum Event {
     Crash,
     /// The spec asks for another password.
     Rotate,
+    /// This is a setting from now on that the engine takes while it runs, unless it is `lots`.
+    Reload(&'static str),
 }
 
 /// The claim of the Volume.
@@ -123,6 +127,7 @@ struct Life {
     /// The password that the engine takes, once it was started.
     engine_password: Option<String>,
     config_map: Option<ConfigMap>,
+    mounted: Mounted,
     service: Option<Service>,
     service_account: Option<ServiceAccount>,
     network_policy: Option<NetworkPolicy>,
@@ -168,6 +173,7 @@ impl Life {
             retained: None,
             engine_password: None,
             config_map: None,
+            mounted: Mounted::default(),
             service: None,
             service_account: None,
             network_policy: None,

@@ -2,6 +2,7 @@
 
 mod invalid_spec;
 mod next_start;
+mod reload;
 mod restore;
 mod rotation;
 
@@ -331,8 +332,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(invalid_spec::all().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
-    waits.extend(restore::waits());
-    waits.extend(rotation::waits());
+    waits.extend(restore::waits().into_iter().chain(reload::waits()).chain(rotation::waits()));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
@@ -383,7 +383,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("Move", Move { from: t("orders-1"), to: t("orders-2"), cause: t("CAUSE") }.message()),
     ];
     rows.extend(next_start::sentences());
-    rows.extend(rotation::sentences());
+    rows.extend(reload::sentences().into_iter().chain(rotation::sentences()));
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
     rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));

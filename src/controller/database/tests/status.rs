@@ -125,6 +125,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         endpoint,
         credentials_secret_name,
         password_generation: None,
+        config: None,
         replacement,
         run,
         engine_version,

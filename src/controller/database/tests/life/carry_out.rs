@@ -111,6 +111,8 @@ impl Life {
                 self.change_secret(&patch);
             }
             Action::StopForNextPassword(uid, ..) => self.scale(uid, 0),
+            Action::RecordSettings(record) => self.status().config = Some(record.as_ref().clone()),
+            Action::ReloadSettings(load) => self.load(load),
             Action::ReportAltered(..) => {}
             Action::ApplyConfigMap(object) => {
                 applied(&mut self.config_map, object, &new_uid);

@@ -69,7 +69,14 @@ impl Life {
             Event::DeleteClaim if self.claim == Claim::Bound => self.claim = Claim::Leaving,
             Event::DeleteVolume => self.delete_volume(),
             Event::DeleteCredentials => self.delete_credentials(),
-            Event::Crash if self.is_serving() => self.show(false, 1),
+            Event::Crash if self.is_serving() => {
+                self.begins_with_files();
+                self.show(false, 1);
+            }
+            Event::Reload(value) => {
+                let key = configuring::RELOADABLE.to_owned();
+                self.edit(|spec| drop(spec.config.insert(key, ConfigValue(value.to_owned()))));
+            }
             Event::Rotate => self.edit(|spec| {
                 let before = spec.access.password_generation.unwrap_or(1);
                 spec.access.password_generation = Some(before + 1);

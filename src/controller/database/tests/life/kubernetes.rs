@@ -123,6 +123,7 @@ impl Life {
         let host = self.machines.iter_mut().find(|machine| machine.core_node_name() == host);
         host.unwrap().engine = uid;
         self.begins_with_password();
+        self.mounts_files();
         self.show(false, 0);
         true
     }

@@ -1,10 +1,11 @@
 //! What the next pass observes of the model.
 
 use super::*;
+use crate::controller::database::plan::reload::question;
 
 impl Life {
     pub(super) fn observed(&self) -> Observed {
-        Observed {
+        let mut observed = Observed {
             legacy: None,
             claim: None,
             priority_class: None,
@@ -32,9 +33,12 @@ impl Life {
             attachment: self.attachment(),
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),
+            settings: None,
             torn_down: TornDown::default(),
             network: Network::default(),
             timing: Timing::default(),
-        }
+        };
+        observed.settings = question(&observed).map(|(_, change)| Ok(Self::verdict(&change)));
+        observed
     }
 }

@@ -17,8 +17,13 @@ impl Life {
     /// Time passes, and the other controllers do what they do meanwhile.
     fn take_step(&mut self, pause: Duration) {
         self.now = later(self.now, pause);
-        let moved =
-            [self.settle_machines(), self.settle_volume(), self.settle_pod(), self.settle_stateful_set()];
+        let moved = [
+            self.settle_machines(),
+            self.settle_volume(),
+            self.settle_files(),
+            self.settle_pod(),
+            self.settle_stateful_set(),
+        ];
         self.is_moving = moved.contains(&true);
     }
 

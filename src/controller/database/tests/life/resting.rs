@@ -4,7 +4,8 @@ use super::*;
 use crate::api::ConditionType;
 use crate::api::keys::REVISION_LABEL;
 use crate::controller::conditions;
-use crate::controller::database::pod::{inputs_of, machine as host_of};
+use crate::controller::database::plan::facts::inputs_of_pod;
+use crate::controller::database::pod::machine as host_of;
 
 impl Life {
     /// The Database is as its spec says, or says what a person must do.
@@ -35,7 +36,9 @@ impl Life {
         assert!(self.is_serving());
         assert_eq!(host_of(pod), machine.core_node_name());
         assert_eq!(machine.engine, pod.metadata.uid);
-        assert_eq!(inputs_of(pod), Some(build::inputs_hash(&self.database.spec).as_str()));
+        let inputs = inputs_of_pod(&self.observed(), pod);
+        assert_eq!(inputs, Some(build::inputs_hash(&self.database.spec)));
+        self.check_in_force();
         let volume = self.volume.as_ref().unwrap();
         assert_eq!(Some(volume.spec.zone.as_str()), machine.zone());
         assert_eq!(volume.spec.size, self.database.spec.storage.size);

@@ -9,7 +9,7 @@ use crate::engine::client::Access;
 
 impl Life {
     /// The same life of a PostgreSQL.
-    fn of_postgresql() -> Self {
+    pub(super) fn of_postgresql() -> Self {
         let mut life = Self::new(DeletionPolicy::Retain);
         let of_engine = json!({"engine": {"type": "postgresql", "version": "17.6"}});
         life.database.spec = database(of_engine, json!({})).spec;
