@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt};
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, Stream, StreamExt};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
@@ -155,33 +157,28 @@ impl Copies {
         let all = Config::default;
         let ours = || all().labels(&format!("{MANAGED_BY_LABEL}={MANAGED_BY_FREEHOLD}"));
         let labelled = all().labels(keys::DATABASE_NODE_LABEL);
+        let claims = all().labels(keys::DATABASE_UID_LABEL);
         let until = || stop.clone();
-        tokio::join!(
-            Arc::clone(&self.databases).run(apis.databases, all(), |_| (), until()),
-            Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()),
-            Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()),
-            Arc::clone(&self.backups).run(apis.backups, all(), |_| (), until()),
-            Arc::clone(&self.schedules).run(apis.schedules, all(), |_| (), until()),
-            Arc::clone(&self.claims).run(
-                apis.claims,
-                all().labels(keys::DATABASE_UID_LABEL),
-                |_| (),
-                until()
-            ),
-            Arc::clone(&self.stateful_sets).run(apis.stateful_sets, ours(), |_| (), until()),
-            Arc::clone(&self.config_maps).run(apis.config_maps, ours(), |_| (), until()),
-            Arc::clone(&self.labelled).run(apis.core_nodes, labelled, keep_allocatable, until()),
-            Arc::clone(&self.pods).run(apis.pods, ours(), |_| (), until()),
-            Arc::clone(&self.services).run(apis.services, ours(), |it| it.status = None, until()),
-            Arc::clone(&self.service_accounts).run(apis.service_accounts, ours(), |_| (), until()),
-            Arc::clone(&self.network_policies).run(apis.network_policies, ours(), |_| (), until()),
-            Arc::clone(&self.disruption_budgets).run(
-                apis.disruption_budgets,
-                ours(),
-                |it| it.status = None,
-                until()
-            ),
-        );
+        // Each is polled once it is woken itself: `join!` polls all of them for each event of one.
+        let all: [BoxFuture<'static, ()>; 14] = [
+            Arc::clone(&self.databases).run(apis.databases, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.backups).run(apis.backups, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.schedules).run(apis.schedules, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.claims).run(apis.claims, claims, |_| (), until()).boxed(),
+            Arc::clone(&self.stateful_sets).run(apis.stateful_sets, ours(), |_| (), until()).boxed(),
+            Arc::clone(&self.config_maps).run(apis.config_maps, ours(), |_| (), until()).boxed(),
+            Arc::clone(&self.labelled).run(apis.core_nodes, labelled, keep_allocatable, until()).boxed(),
+            Arc::clone(&self.pods).run(apis.pods, ours(), |_| (), until()).boxed(),
+            Arc::clone(&self.services).run(apis.services, ours(), |it| it.status = None, until()).boxed(),
+            Arc::clone(&self.service_accounts).run(apis.service_accounts, ours(), |_| (), until()).boxed(),
+            Arc::clone(&self.network_policies).run(apis.network_policies, ours(), |_| (), until()).boxed(),
+            Arc::clone(&self.disruption_budgets)
+                .run(apis.disruption_budgets, ours(), |it| it.status = None, until())
+                .boxed(),
+        ];
+        FuturesUnordered::from_iter(all).collect::<()>().await;
     }
 }
 
