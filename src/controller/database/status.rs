@@ -14,6 +14,7 @@ use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
 use super::plan::action::{Action, Plan};
 use super::plan::adoption;
+use super::plan::comparison::Findings;
 use super::plan::drift;
 use super::plan::facts::{
     condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited, wanted_inputs,
@@ -102,7 +103,8 @@ pub fn status(
     // The generation that was observed: the object of the last write may have a newer spec, which this pass
     // has not seen.
     let generation = observed.database.metadata.generation;
-    let entries = entries(observed, decided, now);
+    let findings = Findings::of(observed);
+    let entries = entries(observed, findings, decided, now);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
@@ -138,7 +140,7 @@ pub fn status(
         not_starting: old.not_starting,
         volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
         engine_version: started::newest(observed, old.engine_version),
-        applied: drift::record(observed, old.applied, &decided.answers, acted.error.is_some()),
+        applied: drift::record(observed, findings, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
 }
@@ -181,7 +183,7 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
     Some(Endpoint { host: build::host(&observed.names), ports: profile.service_ports() })
 }
 
-fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry> {
+fn entries(observed: &Observed, findings: Findings, decided: &Decided, now: Timestamp) -> Vec<Entry> {
     let Decided { is_deleting, waiting, engine, new_node: _, answers: _ } = decided;
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
@@ -198,7 +200,7 @@ fn entries(observed: &Observed, decided: &Decided, now: Timestamp) -> Vec<Entry>
     ];
     entries.extend(adoption::found(observed));
     entries.extend(permission::reported(observed));
-    entries.extend(drift::reported(observed, now));
+    entries.extend(drift::reported(observed, findings, now));
     entries.extend(next_start::reported(observed));
     entries.extend(rotation::reported(observed, waiting.as_ref()).filter(|_| !is_deleting));
     if observed.is_protected() && !is_deleting {

@@ -7,7 +7,7 @@ use crate::controller::database::observe::child::Child;
 
 /// How a live object compares with what was applied last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Finding {
+pub(in crate::controller::database) enum Finding {
     /// It is the same, or there is none of ours.
     Same,
     /// What was applied is not known: the operator ended while it wrote, or the status is older than this
@@ -15,6 +15,19 @@ pub(super) enum Finding {
     Unknown,
     /// It differs.
     Altered,
+}
+
+/// How both compare, for what asks more than once: a fingerprint is made of the whole object.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::controller::database) struct Findings {
+    pub(super) config_map: Finding,
+    pub(super) stateful_set: Finding,
+}
+
+impl Findings {
+    pub(in crate::controller::database) fn of(observed: &Observed) -> Self {
+        Self { config_map: config_map(observed), stateful_set: stateful_set(observed) }
+    }
 }
 
 /// How the ConfigMap compares. Freehold makes none immutable, so that one is altered whatever is known.

@@ -15,7 +15,7 @@ use kube::{Resource, ResourceExt};
 
 use super::access::{bound_set, rewritten};
 use super::action::{Action, Plan};
-use super::comparison::{Finding, applied_before, config_map, stateful_set};
+use super::comparison::{Finding, Findings, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
 use super::{permission, reload, validation};
@@ -65,10 +65,10 @@ impl Compared {
         }
     }
 
-    fn finding(self, observed: &Observed) -> Finding {
+    fn finding(self, findings: Findings) -> Finding {
         match self {
-            Self::ConfigMap => config_map(observed),
-            Self::StatefulSet => stateful_set(observed),
+            Self::ConfigMap => findings.config_map,
+            Self::StatefulSet => findings.stateful_set,
         }
     }
 
@@ -117,10 +117,11 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
     if is_leaving(observed) || !finalizer::has(&observed.database) {
         return plan;
     }
+    let findings = Findings::of(observed);
     let is_applied = |object: Compared| plan.actions.iter().any(|action| object.is_applied_by(action));
     let (altered, pending): (Vec<Compared>, Vec<Compared>) = Compared::ALL
         .into_iter()
-        .filter(|object| object.finding(observed) == Finding::Altered)
+        .filter(|object| object.finding(findings) == Finding::Altered)
         .partition(|object| is_applied(*object) || held_until(observed, *object, now).is_none());
     let profile = rendered(observed);
     let reported = |object: &Compared| is_applied(*object) || profile.is_some();
@@ -129,7 +130,7 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
         .filter(|object| reported(object))
         .map(|object| Action::ReportAltered(object.occurrence(), object.name(observed)))
         .collect();
-    let is_needed = |object: &Compared| match object.finding(observed) {
+    let is_needed = |object: &Compared| match object.finding(findings) {
         Finding::Same => false,
         Finding::Unknown => !object.is_outdated(observed),
         Finding::Altered => altered.contains(object),
@@ -145,7 +146,7 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
         .filter(|object| !is_applied(*object) && !pending.contains(object))
         .filter(|object| is_needed(object) || (is_one_altered && !object.is_outdated(observed)))
         .filter(|object| *object != Compared::StatefulSet || !is_scaled)
-        .partition(|object| object.finding(observed) != Finding::Unknown);
+        .partition(|object| object.finding(findings) != Finding::Unknown);
     let restored = |objects: Vec<Compared>| {
         objects.into_iter().filter_map(|object| object.restored(observed, profile?)).collect::<Vec<_>>()
     };
@@ -230,7 +231,8 @@ fn current_revision(observed: &Observed) -> Option<&str> {
 /// is known. Another client that alters an object at once, each time, restarts no database.
 pub(super) fn settled(observed: &Observed, now: Timestamp) -> Result<(), Option<Timestamp>> {
     let moment = Compared::ALL.into_iter().filter_map(|object| held_until(observed, object, now)).max();
-    let is_same = |object: Compared| object.finding(observed) == Finding::Same;
+    let findings = Findings::of(observed);
+    let is_same = |object: Compared| object.finding(findings) == Finding::Same;
     if moment.is_none() && Compared::ALL.into_iter().all(is_same) { Ok(()) } else { Err(moment) }
 }
 
@@ -244,13 +246,17 @@ pub(super) fn template_settled(observed: &Observed, now: Timestamp) -> Result<()
 }
 
 /// Says what was changed outside Freehold and is not as it should be.
-pub(in crate::controller::database) fn reported(observed: &Observed, now: Timestamp) -> Option<Entry> {
+pub(in crate::controller::database) fn reported(
+    observed: &Observed,
+    findings: Findings,
+    now: Timestamp,
+) -> Option<Entry> {
     if is_leaving(observed) {
         return None;
     }
     let is_refused = rendered(observed).is_none();
     let of_object = |object: Compared| {
-        if object.finding(observed) != Finding::Altered {
+        if object.finding(findings) != Finding::Altered {
             return None;
         }
         let name = object.name(observed);
@@ -274,6 +280,7 @@ pub(in crate::controller::database) fn reported(observed: &Observed, now: Timest
 /// failure what was the same at its beginning still is.
 pub(in crate::controller::database) fn record(
     observed: &Observed,
+    findings: Findings,
     before: Option<Applied>,
     answers: &Answers,
     has_failed: bool,
@@ -282,16 +289,13 @@ pub(in crate::controller::database) fn record(
         return before;
     }
     let before = before.unwrap_or_default();
-    let is_same = |object: Compared| !has_failed && object.finding(observed) == Finding::Same;
+    let is_same = |object: Compared| !has_failed && object.finding(findings) == Finding::Same;
+    // One that is the same has the fingerprint by which it was compared.
     let config_map = observed.config_map.ours().filter(|_| is_same(Compared::ConfigMap));
+    let known = config_map.and_then(|_| applied_before(observed)?.config_map.clone());
     let stateful_set = observed.stateful_set.ours().filter(|_| is_same(Compared::StatefulSet));
     let applied = Applied {
-        config_map: answers
-            .config_map
-            .as_ref()
-            .or(config_map)
-            .map(build::of_config_map)
-            .or(before.config_map),
+        config_map: answers.config_map.as_ref().map(build::of_config_map).or(known).or(before.config_map),
         stateful_set: answers.stateful_set.as_ref().or(stateful_set).and_then(set).or(before.stateful_set),
         revisions: revisions(observed, before.revisions),
         altered_start: altered_start(observed, before.altered_start.as_ref()),

@@ -3,6 +3,7 @@
 
 pub(super) mod adoption;
 mod check;
+pub(super) mod comparison;
 pub(super) mod drift;
 pub(super) mod facts;
 pub(super) mod going_back;
@@ -13,7 +14,6 @@ pub(super) mod next_start;
 
 mod access;
 mod claim;
-mod comparison;
 mod deletion;
 mod failing;
 mod pause;
