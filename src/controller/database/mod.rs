@@ -53,7 +53,7 @@ use super::pass::result::{Again, PassError};
 use super::pass::triggers::Triggers;
 use super::pass::woken::{of_changed_child, of_changed_class};
 use crate::api::keys::VERIFICATION_LABEL;
-use crate::api::{BackupSchedule, Database, EventReason};
+use crate::api::{BackupSchedule, Database, DatabaseStatus, EventReason};
 use crate::cluster::controller_of;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::mirror::Reads;
@@ -101,8 +101,8 @@ pub fn run(
     )
 }
 
-/// The plan of a first look, if it stands.
-pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<Plan> {
+/// The plan of a first look and the status that follows if nothing is done, if they stand.
+pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<(Plan, DatabaseStatus)> {
     if plan::reload::is_due(observed) {
         return None;
     }
@@ -110,22 +110,26 @@ pub fn of_first_look(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let acted = Acted::new(observed.database.clone());
     let old = observed.database.status.clone().unwrap_or_default();
     let new = status::status(observed, &status::Decided::of(observed, &plan, &acted), &acted, now);
-    is_enough(plan.acts(), observed.is_plainly_deleted(), &old, &new).then_some(plan)
+    is_enough(plan.acts(), observed.is_plainly_deleted(), &old, &new).then_some((plan, new))
 }
 
-/// What there is, and what is to be done; `None` when the object is gone, or is another of its name.
-async fn decide(
-    database: &Database,
-    copies: &Copies,
-    ctx: &Context,
-) -> Result<Option<(Observed, Plan)>, PassError> {
+/// What there is, and what is to be done.
+struct Look {
+    observed: Box<Observed>,
+    plan: Plan,
+    /// The status of a pass that does nothing, if it is known.
+    status: Option<DatabaseStatus>,
+}
+
+/// Looks; `None` when the object is gone, or is another of its name.
+async fn decide(database: &Database, copies: &Copies, ctx: &Context) -> Result<Option<Look>, PassError> {
     let failed = |error: kube::Error| PassError::Observe(error.into());
     // What ran before it was adopted lacks our labels, which the copies are selected by.
     if database.spec.adopt.is_none() {
         let observed = observe::observe(database, copies, Reads::Cached, ctx).await.map_err(failed)?;
         let Some(observed) = observed else { return Ok(None) };
-        if let Some(plan) = of_first_look(&observed, ctx.clock.now()) {
-            return Ok(Some((observed, plan)));
+        if let Some((plan, status)) = of_first_look(&observed, ctx.clock.now()) {
+            return Ok(Some(Look { observed, plan, status: Some(status) }));
         }
     }
     let observed = observe::observe(database, copies, Reads::Live, ctx).await.map_err(failed)?;
@@ -140,7 +144,7 @@ async fn decide(
         observed.torn_down = observed.torn_down.or(now);
         plan = plan::plan(&observed, ctx.clock.now());
     }
-    Ok(Some((observed, plan)))
+    Ok(Some(Look { observed, plan, status: None }))
 }
 
 /// One pass: observe, plan, act, status.
@@ -150,9 +154,10 @@ async fn pass(
     ctx: &Context,
     events: &Events,
 ) -> Result<Again, PassError> {
-    let Some((observed, plan)) = Box::pin(decide(database, copies, ctx)).await? else {
+    let Some(look) = Box::pin(decide(database, copies, ctx)).await? else {
         return Ok(ctx.timing.resync_interval);
     };
+    let Look { observed, plan, status } = look;
     let (acted, answers) = act::act(&plan, observed.database.clone(), &observed.names, ctx, events).await;
     if acted.finished {
         let note = messages::events::DELETED.to_owned();
@@ -160,7 +165,10 @@ async fn pass(
         return Ok(ctx.timing.resync_interval);
     }
     let decided = status::Decided { answers, ..status::Decided::of(&observed, &plan, &acted) };
-    let new = status::status(&observed, &decided, &acted, ctx.clock.now());
+    let new = match status.filter(|_| plan.actions.is_empty()) {
+        Some(status) => status,
+        None => status::status(&observed, &decided, &acted, ctx.clock.now()),
+    };
     let old = acted.object.status.clone().unwrap_or_default();
     let changes = status::changes(&old, &new, &decided);
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &observed.names.namespace);

@@ -85,7 +85,7 @@ impl Looker {
             ctx.secrets.put(&recent::key(NAMESPACE, secret["metadata"]["name"].as_str().unwrap()), None);
         }
         let first = observe::observe(database, copies, Reads::Cached, ctx).await.unwrap();
-        let Some(first) = first.and_then(|seen| Some((of_first_look(&seen, now)?, seen.database))) else {
+        let Some(first) = first.and_then(|seen| Some((of_first_look(&seen, now)?.0, seen.database))) else {
             return;
         };
         let live = observe::observe(database, copies, Reads::Live, ctx).await.unwrap();

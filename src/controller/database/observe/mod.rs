@@ -188,13 +188,14 @@ impl Observed {
     }
 }
 
-/// Reads; `None` when the object is gone, or is another of its name.
+/// Reads; `None` when the object is gone, or is another of its name. What is seen has many KiB: it stays in
+/// one place, else each future that hands it on copies it.
 pub async fn observe(
     database: &Database,
     copies: &Copies,
     reads: Reads,
     ctx: &Context,
-) -> Result<Option<Observed>, kube::Error> {
+) -> Result<Option<Box<Observed>>, kube::Error> {
     let Some(database) = current(database, copies, reads, ctx).await? else { return Ok(None) };
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
@@ -213,7 +214,7 @@ pub async fn observe(
     let is_read = derives && needs && !as_reported;
     let credentials = held(is_read, &names.credentials_secret, &names, reads, ctx).await?;
     let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
-    Ok(Some(Observed {
+    Ok(Some(Box::new(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
@@ -247,7 +248,7 @@ pub async fn observe(
         timing: ctx.timing.clone(),
         names,
         database,
-    }))
+    })))
 }
 
 /// The Nodes and the Volume, which go with their kinds when those are torn down, and what is torn down.
