@@ -3,10 +3,11 @@
 use std::fmt::Debug;
 
 use kube::api::{Api, Patch, PatchParams};
+use kube::core::Request;
 use kube::core::object::HasStatus;
 use kube::{Resource, ResourceExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value, json};
 
 /// Patches the status of `object` so that `old` becomes `new`; no call when nothing differs. Fails with a
@@ -20,19 +21,33 @@ where
     let Some(difference) = difference(&serde_json::to_value(old)?, &serde_json::to_value(new)?) else {
         return Ok(object.clone());
     };
-    patch_by(api, object, &difference).await
+    let patch = Patch::Merge(of_version(object, &difference));
+    Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &patch).await?)
 }
 
-/// The same by a difference that is known.
-pub async fn patch_by<K>(api: &Api<K>, object: &K, difference: &Value) -> Result<K, PatchError>
+/// The same by a difference that is known. What the object is now is not read: of a whole object that takes
+/// as long as all the rest of the write.
+pub async fn write<K>(api: &Api<K>, object: &K, difference: &Value) -> Result<(), PatchError>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
+    K: Resource<DynamicType = ()> + Clone,
 {
-    let patch = json!({
+    let patch = Patch::Merge(of_version(object, difference));
+    let request = Request::new(api.resource_url());
+    let mut request = request
+        .patch_subresource("status", &object.name_any(), &PatchParams::default(), &patch)
+        .map_err(kube::Error::BuildRequest)?;
+    // By this kube's clients name the request's span, as `Api` does.
+    request.extensions_mut().insert("patch_status");
+    api.clone().into_client().request::<IgnoredAny>(request).await?;
+    Ok(())
+}
+
+/// The patch of what differs, of the object as it was read.
+fn of_version<K: Resource>(object: &K, difference: &Value) -> Value {
+    json!({
         "metadata": {"resourceVersion": object.meta().resource_version, "uid": object.meta().uid},
         "status": difference,
-    });
-    Ok(api.patch_status(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await?)
+    })
 }
 
 /// Writes fields that have one writer: without a resourceVersion, since no other client's write may delay

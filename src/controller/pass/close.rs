@@ -1,11 +1,9 @@
 //! The end of a pass: one closing status patch, the events, and when the next pass follows.
 
-use std::fmt::Debug;
 use std::time::Duration;
 
 use kube::{Api, Resource};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use super::acted::{ActError, Acted};
 use super::context::Context;
@@ -28,8 +26,8 @@ pub async fn close<K, S>(
     ctx: &Context,
 ) -> Result<Option<Duration>, PassError>
 where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug,
-    S: Serialize,
+    K: Resource<DynamicType = ()> + Clone,
+    S: Serialize + PartialEq,
 {
     if acted.error.as_ref().is_some_and(ActError::is_conflict) {
         return Err(PassError::Conflict);
@@ -54,12 +52,16 @@ async fn write_status<K, S>(
     ctx: &Context,
 ) -> Result<Option<Duration>, PassError>
 where
-    K: Resource + Clone + DeserializeOwned + Debug,
-    S: Serialize,
+    K: Resource<DynamicType = ()> + Clone,
+    S: Serialize + PartialEq,
 {
+    let uid = object.meta().uid.as_deref().unwrap_or_default();
+    if old == new {
+        ctx.settling.settled(uid);
+        return Ok(None);
+    }
     let json = |status| serde_json::to_value(status).map_err(|error| PassError::Status(error.into()));
     let (old, new) = (json(old)?, json(new)?);
-    let uid = object.meta().uid.as_deref().unwrap_or_default();
     if differ_in_words(&old, &new)
         && let Some(waits) = ctx.settling.wait(uid)
     {
@@ -67,8 +69,8 @@ where
     }
     ctx.settling.settled(uid);
     let Some(difference) = cluster::status::difference(&old, &new) else { return Ok(None) };
-    match cluster::status::patch_by(api, object, &difference).await {
-        Ok(_) => Ok(None),
+    match cluster::status::write(api, object, &difference).await {
+        Ok(()) => Ok(None),
         Err(PatchError::Kube(error)) if cluster::is_conflict(&error) => Err(PassError::Conflict),
         Err(PatchError::Kube(error)) if cluster::is_not_found(&error) => Ok(None),
         Err(error) => Err(PassError::Status(error.into())),

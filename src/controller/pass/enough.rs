@@ -57,9 +57,9 @@ const ENDING: [ConditionType; 2] = [ConditionType::VolumeDetached, ConditionType
 const ENDS: &str = "instanceType";
 
 /// Whether a plan made of the copies stands: it does nothing, and what follows for the status is progress.
-pub fn is_enough<S: Serialize>(acts: bool, is_ending: bool, old: &S, new: &S) -> bool {
+pub fn is_enough<S: Serialize + PartialEq>(acts: bool, is_ending: bool, old: &S, new: &S) -> bool {
     let json = |status| serde_json::to_value(status).unwrap_or_default();
-    !acts && is_progress(is_ending, &json(old), &json(new))
+    !acts && (old == new || is_progress(is_ending, &json(old), &json(new)))
 }
 
 /// Whether all that the old status says is so still, and what is new has been found or set up.
@@ -69,17 +69,18 @@ fn is_progress(is_ending: bool, old: &Value, new: &Value) -> bool {
     let ends = |field: &String| is_ending && field == ENDS && !new.contains_key(field);
     let stands =
         |(field, was): (&String, &Value)| field == "conditions" || new.get(field) == Some(was) || ends(field);
-    let conditions = |status: &Map<String, Value>| {
-        status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default()
-    };
     let (was, now) = (conditions(old), conditions(new));
     let is_known = |now: &Value| {
-        now["status"] != "True" || is_of_progress(now) || is_in(now, &was) || (is_ending && is_of_end(now))
+        now["status"] != "True" || is_of_progress(now) || is_in(now, was) || (is_ending && is_of_end(now))
     };
     old.iter().all(stands)
         && new.keys().all(is_found)
-        && was.iter().all(|was| has_advanced(is_ending, was, &now))
+        && was.iter().all(|was| has_advanced(is_ending, was, now))
         && now.iter().all(is_known)
+}
+
+fn conditions(status: &Map<String, Value>) -> &[Value] {
+    status.get("conditions").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 fn is_in(condition: &Value, conditions: &[Value]) -> bool {

@@ -51,19 +51,37 @@ const SHOWN: [&str; 3] = ["endpoint", "instanceType", "size"];
 /// Whether both statuses differ, and in nothing but the reasons and messages of their conditions, and in
 /// fields that are only shown.
 pub fn differ_in_words(old: &Value, new: &Value) -> bool {
-    old != new && without_words(old) == without_words(new)
+    old != new
+        && are_same(old, new, &SHOWN, |field, old, new| match (field, old, new) {
+            ("conditions", Value::Array(old), Value::Array(new)) => {
+                old.len() == new.len() && old.iter().zip(new).all(|(old, new)| say_the_same(old, new))
+            }
+            _ => old == new,
+        })
 }
 
-fn without_words(status: &Value) -> Value {
-    let mut status = status.clone();
-    if let Some(fields) = status.as_object_mut() {
-        fields.retain(|field, _| !SHOWN.contains(&field.as_str()));
+/// Whether two conditions are the same but for their words.
+fn say_the_same(old: &Value, new: &Value) -> bool {
+    are_same(old, new, &["reason", "message"], |_, old, new| old == new)
+}
+
+/// Whether both have the same fields but for those that do not count, and each is the same by this.
+fn are_same(
+    old: &Value,
+    new: &Value,
+    without: &[&str],
+    is_same: impl Fn(&str, &Value, &Value) -> bool,
+) -> bool {
+    let (Value::Object(old), Value::Object(new)) = (old, new) else { return old == new };
+    let counts = |(field, _): &(&String, &Value)| !without.contains(&field.as_str());
+    let (mut old, mut new) = (old.iter().filter(counts), new.iter().filter(counts));
+    loop {
+        match (old.next(), new.next()) {
+            (None, None) => return true,
+            (Some((field, old)), Some((other, new))) if field == other && is_same(field, old, new) => {}
+            (Some(_) | None, Some(_)) | (Some(_), None) => return false,
+        }
     }
-    let conditions = status.get_mut("conditions").and_then(Value::as_array_mut);
-    for condition in conditions.into_iter().flatten().filter_map(Value::as_object_mut) {
-        condition.retain(|field, _| !["reason", "message"].contains(&field.as_str()));
-    }
-    status
 }
 
 #[cfg(test)]
