@@ -161,7 +161,7 @@ impl Unseen {
     /// It was carried out, and this is what its answer says.
     fn answered(&self, target: &Target, answer: &Answer) {
         let Some(name) = target.name.as_ref().or(answer.metadata.name.as_ref()) else { return };
-        let written = match version(&answer.metadata) {
+        let written = match number(answer.metadata.resource_version.as_deref()) {
             Some(version) => Written::Version(version),
             None if target.deletes => Written::Deleted,
             None => return,
@@ -187,7 +187,15 @@ impl Unseen {
 /// What is read of the answer to a write: the object, its scale, or a Status, which has no version.
 #[derive(Deserialize)]
 struct Answer {
-    metadata: ObjectMeta,
+    metadata: Shown,
+}
+
+/// What is read of an answer's metadata.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown {
+    name: Option<String>,
+    resource_version: Option<String>,
 }
 
 /// The copies whose objects this process writes, each with the path of what it copies.
@@ -275,9 +283,14 @@ impl Target {
     }
 }
 
-/// Versions are numbers that only grow (KEP-5504); what is no number is never new enough.
+/// The version of an object.
 fn version(metadata: &ObjectMeta) -> Option<u64> {
-    metadata.resource_version.as_deref()?.parse().ok()
+    number(metadata.resource_version.as_deref())
+}
+
+/// Versions are numbers that only grow (KEP-5504); what is no number is never new enough.
+fn number(version: Option<&str>) -> Option<u64> {
+    version?.parse().ok()
 }
 
 #[cfg(test)]
