@@ -25,7 +25,9 @@ impl Fields {
 
     /// The set of this document.
     pub fn decode(document: &Value) -> Self {
-        let members = document.as_object().cloned().unwrap_or_default();
+        let Some(members) = document.as_object() else {
+            return Self { is_member: true, ..Self::default() };
+        };
         let is_member = members.is_empty() || members.contains_key(".");
         let below = members.iter().filter(|(key, _)| *key != ".");
         Self { is_member, below: below.map(|(key, it)| (key.clone(), Self::decode(it))).collect() }
@@ -223,6 +225,9 @@ fn walk(
     changed: &mut Fields,
     removed: &mut Fields,
 ) {
+    if old == new {
+        return;
+    }
     let either = [old, new].into_iter().flatten();
     let is_one = either.clone().any(|it| !it.is_null() && is_leaf(it, schema));
     let both_are_nothing = is_nothing(old) && is_nothing(new);
@@ -231,8 +236,7 @@ fn walk(
         (None, Some(_)) => changed.is_member = true,
         (Some(_), None) => removed.is_member = true,
         (Some(old), Some(new)) => {
-            changed.is_member =
-                (is_one || both_are_nothing || old.is_object() != new.is_object()) && old != new;
+            changed.is_member = is_one || both_are_nothing || old.is_object() != new.is_object();
         }
     }
     if is_one || both_are_nothing {

@@ -96,17 +96,13 @@ fn record(object: &mut Value, mut entries: Vec<Entry>) {
 
 /// What of an object a writer may own: not what identifies it, nor what this way of writing ignores.
 fn view(kind: &Kind, object: &Value, subresource: &str) -> Value {
-    let mut view = object.as_object().cloned().unwrap_or_default();
-    view.remove("apiVersion");
-    view.remove("kind");
-    if subresource == "status" && kind.is_custom {
-        view.retain(|key, _| key == "status");
-    } else if subresource == "status" {
-        view.remove("spec");
-    } else if kind.has_status {
-        view.remove("status");
-    }
-    let metadata = view.get_mut("metadata").and_then(Value::as_object_mut);
+    let is_owned = |key: &str| match key {
+        "apiVersion" | "kind" => false,
+        "status" => subresource == "status" || !kind.has_status,
+        _ if subresource == "status" && kind.is_custom => false,
+        "spec" => subresource != "status",
+        _ => true,
+    };
     let identity = [
         "name",
         "namespace",
@@ -117,10 +113,16 @@ fn view(kind: &Kind, object: &Value, subresource: &str) -> Value {
         "managedFields",
         "resourceVersion",
     ];
-    if let Some(metadata) = metadata {
-        metadata.retain(|key, _| !identity.contains(&key.as_str()));
-    }
-    Value::Object(view)
+    // Only what is owned is copied: the rest is most of an object.
+    let copied = |(key, it): (&String, &Value)| match it.as_object().filter(|_| key == "metadata") {
+        Some(metadata) => {
+            let named = metadata.iter().filter(|(key, _)| !identity.contains(&key.as_str()));
+            (key.clone(), named.map(|(key, it)| (key.clone(), it.clone())).collect())
+        }
+        None => (key.clone(), it.clone()),
+    };
+    let members = object.as_object().into_iter().flatten();
+    members.filter(|(key, _)| is_owned(key)).map(copied).collect()
 }
 
 /// The fields of `metadata` itself belong to nobody.
