@@ -2,16 +2,37 @@
 //!
 //! Words and order are those of k8s.io/kube-openapi/pkg/validation and of apiextensions-apiserver.
 
+use std::fmt::{self, Display, Formatter};
+
 use serde_json::{Value, json};
 
 use super::answer::Cause;
 use super::pattern;
 use super::schema::{Schema, Shape};
 
+/// Where a value is, written out for a fault alone: most values have none.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    Root,
+    Field(&'a Self, &'a str),
+    Item(&'a Self, usize),
+}
+
+impl Display for Place<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(Self::Root, name) => write!(f, "{name}"),
+            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Item(list, at) => write!(f, "{list}[{at}]"),
+        }
+    }
+}
+
 /// The faults of an object of a resource definition.
 pub fn faults(object: &Value, schema: &Schema) -> Vec<Cause> {
     let mut faults = Vec::new();
-    walk(object, schema, "", &mut faults);
+    walk(object, schema, Place::Root, &mut faults);
     if !faults.is_empty() && schema.has_expressions() {
         let why = "some validation rules were not checked because the object was invalid; correct the existing \
             errors to complete validation";
@@ -20,34 +41,35 @@ pub fn faults(object: &Value, schema: &Schema) -> Vec<Cause> {
     faults
 }
 
-fn walk(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
+fn walk(value: &Value, schema: &Schema, place: Place<'_>, faults: &mut Vec<Cause>) {
     if value.is_null() && schema.is_nullable {
         return;
     }
     let Some(wanted) = mismatch(value, schema.shape) else {
-        of_value(value, schema, field, faults);
-        return below(value, schema, field, faults);
+        of_value(value, schema, place, faults);
+        return below(value, schema, place, faults);
     };
     let got = json!(type_of(value));
-    let detail = format!("{field} in body must be of type {wanted}: {got}");
-    faults.push(Cause::new("FieldValueTypeInvalid", field, format!("Invalid value: {got}: {detail}")));
+    let detail = format!("{place} in body must be of type {wanted}: {got}");
+    let message = format!("Invalid value: {got}: {detail}");
+    faults.push(Cause::new("FieldValueTypeInvalid", &place.to_string(), message));
 }
 
-fn below(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
-    let path = |key: &str| if field.is_empty() { key.to_owned() } else { format!("{field}.{key}") };
+fn below(value: &Value, schema: &Schema, place: Place<'_>, faults: &mut Vec<Cause>) {
     if let Value::Object(members) = value {
-        for (key, it) in members.iter().filter(|(key, _)| !(field.is_empty() && *key == "metadata")) {
+        let is_root = matches!(place, Place::Root);
+        for (key, it) in members.iter().filter(|(key, _)| !(is_root && *key == "metadata")) {
             if let Some(of) = schema.field(key) {
-                walk(it, of, &path(key), faults);
+                walk(it, of, Place::Field(&place, key), faults);
             }
         }
         for key in schema.required().filter(|key| !members.contains_key(*key)) {
-            faults.push(Cause::required(&path(key), ""));
+            faults.push(Cause::required(&Place::Field(&place, key).to_string(), ""));
         }
     }
     if let (Value::Array(items), Some(of)) = (value, schema.items.as_deref()) {
         for (at, it) in items.iter().enumerate() {
-            walk(it, of, &format!("{field}[{at}]"), faults);
+            walk(it, of, Place::Item(&place, at), faults);
         }
     }
 }
@@ -78,40 +100,40 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-fn of_value(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
+fn of_value(value: &Value, schema: &Schema, place: Place<'_>, faults: &mut Vec<Cause>) {
     let rules = &schema.rules;
     if let Some(allowed) = rules.get("enum").and_then(Value::as_array)
         && !allowed.contains(value)
     {
         let allowed: Vec<String> = allowed.iter().map(Value::to_string).collect();
         let message = format!("Unsupported value: {value}: supported values: {}", allowed.join(", "));
-        faults.push(Cause::new("FieldValueNotSupported", field, message));
+        faults.push(Cause::new("FieldValueNotSupported", &place.to_string(), message));
     }
     let number = |key: &str| rules.get(key).and_then(Value::as_f64);
-    let mut invalid = |detail: String| faults.push(Cause::invalid(field, value, &detail));
+    let mut invalid = |detail: String| faults.push(Cause::invalid(&place.to_string(), value, &detail));
     if let Some(text) = value.as_str() {
         let length = f64::from(u32::try_from(text.chars().count()).unwrap_or(u32::MAX));
         if let Some(least) = number("minLength").filter(|it| length < *it) {
-            invalid(format!("{field} in body should be at least {least} chars long"));
+            invalid(format!("{place} in body should be at least {least} chars long"));
         }
         if let Some(pattern) = rules.get("pattern").and_then(Value::as_str)
             && !pattern::matches(pattern, text)
         {
-            invalid(format!("{field} in body should match '{pattern}'"));
+            invalid(format!("{place} in body should match '{pattern}'"));
         }
     }
     if let Some(found) = value.as_f64() {
         if let Some(most) = number("maximum").filter(|it| found > *it) {
-            invalid(format!("{field} in body should be less than or equal to {most}"));
+            invalid(format!("{place} in body should be less than or equal to {most}"));
         }
         if let Some(least) = number("minimum").filter(|it| found < *it) {
-            invalid(format!("{field} in body should be greater than or equal to {least}"));
+            invalid(format!("{place} in body should be greater than or equal to {least}"));
         }
     }
-    sizes(value, schema, field, faults);
+    sizes(value, schema, place, faults);
 }
 
-fn sizes(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
+fn sizes(value: &Value, schema: &Schema, place: Place<'_>, faults: &mut Vec<Cause>) {
     let limit =
         |key: &str| schema.rules.get(key).and_then(Value::as_u64).and_then(|it| usize::try_from(it).ok());
     let (size, least, most) = match value {
@@ -122,8 +144,8 @@ fn sizes(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
     };
     if let Some(least) = least.and_then(limit).filter(|it| size < *it) {
         let what = if value.is_array() { "items" } else { "properties" };
-        let detail = format!("{field} in body should have at least {least} {what}");
-        faults.push(Cause::invalid(field, &json!(size), &detail));
+        let detail = format!("{place} in body should have at least {least} {what}");
+        faults.push(Cause::invalid(&place.to_string(), &json!(size), &detail));
     }
     if let Some(most) = limit(most).filter(|it| size > *it) {
         let message = if value.is_string() {
@@ -132,6 +154,6 @@ fn sizes(value: &Value, schema: &Schema, field: &str, faults: &mut Vec<Cause>) {
             format!("Too many: {size}: must have at most {most} items")
         };
         let reason = if value.is_string() { "FieldValueTooLong" } else { "FieldValueTooMany" };
-        faults.push(Cause::new(reason, field, message));
+        faults.push(Cause::new(reason, &place.to_string(), message));
     }
 }
