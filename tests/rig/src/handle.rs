@@ -44,7 +44,7 @@ pub fn handle(
     let mut state = state.lock();
     let (code, object) = match call.verb {
         Verb::Get => (200, get(&state, &kind, call)?),
-        Verb::List | Verb::Watch => return read::list(&state, &kind, call).map(Answer::List),
+        Verb::List | Verb::Watch => return read::list(&mut state, &kind, call).map(Answer::List),
         Verb::Create if call.subresource == "binding" => {
             (201, Arc::new(bind(&mut state, &kind, call, clock)?))
         }

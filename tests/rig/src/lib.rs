@@ -36,6 +36,7 @@ mod signal;
 mod state;
 mod store;
 mod strategic;
+mod text;
 mod validate;
 mod watch;
 mod write;

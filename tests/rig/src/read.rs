@@ -1,5 +1,6 @@
 //! Lists: selectors, pages, and metadata alone.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use data_encoding::BASE64URL_NOPAD;
@@ -13,7 +14,7 @@ use super::state::State;
 use super::store::Key;
 
 /// The text of the list that a request is for.
-pub fn list(state: &State, kind: &Kind, call: &Call) -> Result<String, Refusal> {
+pub fn list(state: &mut State, kind: &Kind, call: &Call) -> Result<String, Refusal> {
     let selector = selector(kind, call)?;
     let limit = call.parameter("limit").parse::<usize>().ok().filter(|it| *it > 0);
     let token = call.parameter("continue");
@@ -40,13 +41,23 @@ pub fn list(state: &State, kind: &Kind, call: &Call) -> Result<String, Refusal> 
             metadata["remainingItemCount"] = json!(rest.len());
         }
     }
-    let items: Vec<String> = left.iter().map(|(_, it)| item(kind, it, call.metadata_only)).collect();
+    let mut items = String::new();
+    for (_, object) in &left {
+        if !items.is_empty() {
+            items.push(',');
+        }
+        match (call.metadata_only, kind.is_custom) {
+            (true, _) => items += &metadata_of(object).to_string(),
+            (false, true) => items += str::from_utf8(&state.texts.of(object)).unwrap_or_default(),
+            (false, false) => unnamed(object, &mut items),
+        }
+    }
     let (list, version) = if call.metadata_only {
         ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned())
     } else {
         (format!("{}List", kind.kind), kind.api_version())
     };
-    let (list, version, items) = (json!(list), json!(version), items.join(","));
+    let (list, version) = (json!(list), json!(version));
     Ok(format!(r#"{{"kind":{list},"apiVersion":{version},"metadata":{metadata},"items":[{items}]}}"#))
 }
 
@@ -64,16 +75,17 @@ fn place(token: &str) -> Result<(u64, Option<(String, String)>), Refusal> {
         .ok_or_else(|| Refusal::bad("continue key is not valid"))
 }
 
-/// An item of a list: those of built-in kinds do not say their kind.
-fn item(kind: &Kind, object: &Value, metadata_only: bool) -> String {
-    if metadata_only {
-        return metadata_of(object).to_string();
+/// An item of a list of a built-in kind, which does not say its kind.
+fn unnamed(object: &Value, items: &mut String) {
+    let members = object.as_object().into_iter().flatten();
+    let is_said = |(key, _): &(&String, &Value)| *key != "kind" && *key != "apiVersion";
+    items.push('{');
+    for (at, (key, it)) in members.filter(is_said).enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        // A String takes all that is written.
+        let _ = write!(items, "{comma}{}:{it}", json!(key));
     }
-    let (Some(members), false) = (object.as_object(), kind.is_custom) else { return object.to_string() };
-    let is_said = |key: &String| key != "kind" && key != "apiVersion";
-    let members =
-        members.iter().filter(|(key, _)| is_said(key)).map(|(key, it)| format!("{}:{it}", json!(key)));
-    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    items.push('}');
 }
 
 /// What a client gets that wants metadata alone.

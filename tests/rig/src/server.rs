@@ -214,8 +214,8 @@ impl Server {
             _ => self.carry_out(&call),
         };
         let response = match answer {
-            Ok(Answer::Object(code, object)) => response(code, text(&object)),
-            Ok(Answer::List(list)) => response(200, list),
+            Ok(Answer::Object(code, object)) => response(code, self.text(&object)),
+            Ok(Answer::List(list)) => response(200, list.into()),
             Ok(Answer::Watch(body)) => json_response(200).body(body).unwrap_or_default(),
             Err(refusal) => refused(&refusal),
         };
@@ -228,6 +228,14 @@ impl Server {
             | None => {}
         }
         Ok(response)
+    }
+
+    /// A document as it is sent; a text is no document.
+    fn text(&self, object: &Arc<Value>) -> Bytes {
+        match object.as_str() {
+            Some(text) => text.to_owned().into(),
+            None => self.state.lock().texts.of(object),
+        }
     }
 
     /// Carries it out after this time, also if the client has gone.
@@ -291,18 +299,15 @@ fn json_response(code: u16) -> http::response::Builder {
     Response::builder().status(code).header(header::CONTENT_TYPE, "application/json")
 }
 
-/// A document as it is sent; a text is no document.
-fn text(object: &Value) -> String {
-    object.as_str().map_or_else(|| object.to_string(), str::to_owned)
-}
-
-fn response(code: u16, text: String) -> Response<Body> {
-    let body = Full::new(Bytes::from(text)).map_err(|never: Infallible| match never {});
+fn response(code: u16, text: Bytes) -> Response<Body> {
+    let body = Full::new(text).map_err(|never: Infallible| match never {});
     json_response(code).body(body.boxed_unsync()).unwrap_or_default()
 }
 
 fn refused(refusal: &Refusal) -> Response<Body> {
-    let mut response = response(refusal.code, text(&refusal.status));
+    let status = &refusal.status;
+    let text = status.as_str().map_or_else(|| status.to_string(), str::to_owned);
+    let mut response = response(refusal.code, text.into());
     if let Some(seconds) = refusal.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
     }

@@ -7,6 +7,7 @@ use super::journal::Write;
 use super::kind::Kind;
 use super::request::Verb;
 use super::store::Store;
+use super::text::Texts;
 
 /// The letters of generated names, as the API server has them: none that could form a word.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -22,6 +23,8 @@ pub struct State {
     pub journal: Vec<Write>,
     /// How many requests there were so far, of each caller, verb and `plural.group`.
     pub requests: BTreeMap<(String, Verb, String), usize>,
+    /// What was sent of the objects last.
+    pub texts: Texts,
     made: u64,
     addresses: u32,
 }

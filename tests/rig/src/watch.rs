@@ -23,6 +23,7 @@ use super::selector::Selector;
 use super::signal::{Signal, Signals};
 use super::state::State;
 use super::store::Event;
+use super::text::Texts;
 
 /// The body of an answer.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -90,11 +91,11 @@ impl Watch {
     /// Announces what there is, and, if it was asked for, that this is all.
     fn begin(&mut self, says_end: bool) {
         let state = Arc::clone(&self.state);
-        let state = state.lock();
+        let mut state = state.lock();
         self.cursor = state.store.revision();
         for (_, object) in state.store.list(&self.kind.resource(), &self.namespace) {
             if self.selector.selects(&object) {
-                self.line("ADDED", &object);
+                self.line("ADDED", &object, &mut state.texts);
             }
         }
         if says_end && self.has_bookmarks {
@@ -103,16 +104,17 @@ impl Watch {
     }
 
     /// An event with an object as this watch shows it.
-    fn line(&mut self, what: &str, object: &Value) {
+    fn line(&mut self, what: &str, object: &Arc<Value>, texts: &mut Texts) {
         if self.metadata_only {
-            self.raw_line(what, &metadata_of(object));
+            self.raw_line(what, metadata_of(object).to_string().as_bytes());
         } else {
-            self.raw_line(what, object);
+            self.raw_line(what, &texts.of(object));
         }
     }
 
-    fn raw_line(&mut self, what: &str, object: &Value) {
-        self.lines.push_back(Bytes::from(format!("{{\"type\":\"{what}\",\"object\":{object}}}\n")));
+    fn raw_line(&mut self, what: &str, object: &[u8]) {
+        let before = format!("{{\"type\":\"{what}\",\"object\":");
+        self.lines.push_back([before.as_bytes(), object, b"}\n"].concat().into());
     }
 
     fn bookmark(&mut self, annotations: &Value) {
@@ -121,7 +123,10 @@ impl Watch {
         if !annotations.is_null() {
             object["metadata"]["annotations"] = annotations.clone();
         }
-        self.line("BOOKMARK", &object);
+        if self.metadata_only {
+            object = metadata_of(&object);
+        }
+        self.raw_line("BOOKMARK", object.to_string().as_bytes());
     }
 
     fn stream(self) -> impl Stream<Item = Result<http_body::Frame<Bytes>, Infallible>> {
@@ -163,7 +168,7 @@ impl Watch {
     /// now; one that was silent has not, and ends: false.
     fn gather(&mut self, forgotten: u64) -> bool {
         let state = Arc::clone(&self.state);
-        let state = state.lock();
+        let mut state = state.lock();
         let known = if std::mem::take(&mut self.is_new) {
             state.store.since(self.cursor)
         } else {
@@ -172,7 +177,7 @@ impl Watch {
         let Some(events) = known else {
             let last = state.store.revision();
             let message = format!("too old resource version: {} ({last})", self.cursor);
-            self.raw_line("ERROR", &Refusal::expired(&message).status);
+            self.raw_line("ERROR", Refusal::expired(&message).status.to_string().as_bytes());
             self.is_over = true;
             return false;
         };
@@ -181,14 +186,14 @@ impl Watch {
             |it: &&Event| it.key.0 == resource && (self.namespace.is_empty() || it.key.1 == self.namespace);
         let events: Vec<Event> = events.iter().filter(is_seen).cloned().collect();
         for event in events {
-            self.event(&event);
+            self.event(&event, &mut state.texts);
         }
         self.cursor = self.cursor.max(state.store.revision());
         true
     }
 
     /// An object that no longer is selected has gone, for this watch.
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &Event, texts: &mut Texts) {
         let is_selected = |it: &&Arc<Value>| self.selector.selects(it);
         let (old, new) = (event.old.as_ref().filter(is_selected), event.new.as_ref().filter(is_selected));
         let (what, object) = match (old, new) {
@@ -198,9 +203,9 @@ impl Watch {
             (Some(old), None) => {
                 let mut last = old.as_ref().clone();
                 last["metadata"]["resourceVersion"] = json!(event.revision.to_string());
-                return self.line("DELETED", &last);
+                return self.line("DELETED", &Arc::new(last), texts);
             }
         };
-        self.line(what, object);
+        self.line(what, object, texts);
     }
 }
