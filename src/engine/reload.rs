@@ -108,7 +108,8 @@ pub fn options(change: &Change, parameters: &[Parameter]) -> String {
         let Some(value) = value.as_ref().or_else(left) else { continue };
         options.extend(["-c ", key, "="]);
         for character in value.chars() {
-            if character.is_ascii_whitespace() || character == '\\' {
+            // The server divides options at what C calls space (`pg_split_opts`), a vertical tab among it.
+            if character.is_ascii_whitespace() || ['\\', '\x0B'].contains(&character) {
                 options.push('\\');
             }
             options.push(character);
@@ -229,6 +230,7 @@ mod tests {
             r#"-c search_path="$user",\ public -c log_statement=all "#
         });
         assert_eq!(of(&[("lc_messages", None), ("work_mem", None), ("autovacuum", Some("off"))]), "");
+        assert_eq!(of(&[("work_mem", Some("1MB\x0B"))]), "-c work_mem=1MB\\\x0B ", "one word for the server");
     }
 
     #[test]

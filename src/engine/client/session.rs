@@ -25,8 +25,9 @@ const ROW: usize = 100;
 /// operator's intervention (PostgreSQL documentation, "Appendix A. PostgreSQL Error Codes").
 const PASSING: [&str; 3] = ["08", "53", "57"];
 
-/// The classes of errors of who connects, and to what: the authorization and the database.
-const OF_ACCESS: [&str; 2] = ["28", "3D"];
+/// Errors of who connects, and to what: the classes of the authorization and of the database, and a setting
+/// that this role may not have (`insufficient_privilege`).
+const OF_ACCESS: [&str; 3] = ["28", "3D", "42501"];
 
 /// One connection, closed when it is dropped.
 pub(super) struct Session {
@@ -149,11 +150,24 @@ fn is_passing(code: &SqlState) -> bool {
 
 /// Whether an error says nothing of the settings that a session begins with.
 fn is_of_access(code: &SqlState) -> bool {
-    is_passing(code) || OF_ACCESS.iter().any(|class| code.code().starts_with(class))
+    is_passing(code) || OF_ACCESS.iter().any(|start| code.code().starts_with(start))
 }
 
 /// An error of the library without its kind, which says nothing to people.
 fn plain(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_and_what_lacks_is_no_word_on_the_settings() {
+        let of_access = ["08006", "28P01", "3D000", "42501", "53300", "57P03"];
+        assert!(of_access.iter().all(|code| is_of_access(&SqlState::from_code(code))));
+        let of_settings = ["22023", "42704", "58P01"];
+        assert!(!of_settings.iter().any(|code| is_of_access(&SqlState::from_code(code))));
+    }
 }
