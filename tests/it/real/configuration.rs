@@ -22,7 +22,11 @@ fn config_of(database: &Database) -> ConfigStatus {
     database.status.clone().unwrap_or_default().config.unwrap()
 }
 
+/// By hand, on a host that does nothing else: where the engine is not ready for a moment at an edit, or the
+/// file is not updated in three minutes, Freehold restarts the engine, as docs/configuration.md says, and
+/// this test is about the edits that restart nothing.
 #[test]
+#[ignore = "the time of a busy host decides what it sees: docs/testing.md"]
 fn a_postgresql_takes_settings_while_it_serves_and_rejects_wrong_ones() {
     on_real_machines("settings-of-postgresql", |mut env| async move {
         env.env.start_operator();
