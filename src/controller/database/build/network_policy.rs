@@ -22,8 +22,7 @@ use crate::settings::Network;
 const DNS: i32 = 53;
 
 /// The NetworkPolicy of the pod. The kubelet's probes need no rule: traffic from a pod's own machine is
-/// always let in. `is_let_in`: the operator is to give the engine another password, or
-/// other settings.
+/// always let in. `is_let_in`: the operator is to give the engine another password, or other settings.
 pub fn network_policy(
     database: &Database,
     names: &Names,

@@ -32,7 +32,7 @@ use crate::time::{later, whole_second};
 /// For how long an answer is awaited, and then the file. A kubelet updates a mounted ConfigMap after its sync
 /// period and the delay of its cache, a minute each (Kubernetes documentation, "Mounted ConfigMaps are
 /// updated automatically").
-const PATIENCE: Duration = Duration::from_secs(180);
+const STEP_LIMIT: Duration = Duration::from_secs(180);
 
 /// The file of settings in the ConfigMap.
 const FILE: &str = "postgresql.conf";
@@ -126,14 +126,17 @@ fn change(observed: &Observed) -> Option<Change> {
     let in_force = record(observed)?.in_force.clone();
     let mut keys = changed(&in_force, &spec.config);
     keys.extend_from_slice(loaded(observed));
+    // Before anything is rendered: each pass of a database at rest ends here.
+    if keys.is_empty() || !is_rendered(observed, &in_force) {
+        return None;
+    }
     let value = |key: String| {
         let value = spec.config.get(&key).map(|value| value.0.clone());
         (key, value)
     };
-    let is_of_files = is_rendered(observed, &in_force);
     let before = build::inputs_hash(&DatabaseSpec { config: in_force, ..spec.clone() });
     let is_of_settings = inputs_of_pod(observed, observed.pod.as_ref()?)? == before;
-    (is_of_settings && is_of_files && !keys.is_empty()).then(|| keys.into_iter().map(value).collect())
+    is_of_settings.then(|| keys.into_iter().map(value).collect())
 }
 
 /// Whether the live files are what this operator renders for these settings, but for the keys that the engine
@@ -193,7 +196,7 @@ fn at(observed: &Observed, step: ConfigStep, loaded: Vec<String>, now: Timestamp
 
 /// Whether the last step was written so long ago that nothing more is awaited.
 fn is_over(begun: &ConfigChange, now: Timestamp) -> bool {
-    now >= later(begun.since.0, PATIENCE)
+    now >= later(begun.since.0, STEP_LIMIT)
 }
 
 /// The engine is asked before the settings are written: what is awaited until they may be. An engine that
