@@ -1,6 +1,7 @@
 //! The operator's process: the shipped binary, started, asked to end, killed.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -34,13 +35,15 @@ pub fn environment(
 }
 
 /// A copy of the shipped binary in a control plane's folder, made once: a build that runs meanwhile replaces
-/// the original.
+/// the original. Another process makes it, since what a test starts inherits a file that this one writes, and
+/// Linux executes no file that is open for writing (execve(2), ETXTBSY).
 pub fn binary(control_plane: &Path) -> PathBuf {
     static TURN: Mutex<()> = Mutex::new(());
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let copy = control_plane.join("freehold");
     if !copy.exists() {
-        std::fs::copy(env!("CARGO_BIN_EXE_freehold"), &copy).unwrap();
+        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_freehold")).arg(&copy).status().unwrap();
+        assert!(copied.success(), "{} is not written", copy.display());
     }
     copy
 }
