@@ -191,6 +191,15 @@ impl RealEnv {
         Writer::start(Target { dialect, source, table: TABLE }, PACE)
     }
 
+    /// Creates a database that has some rows, and starts the writer that goes on adding to them.
+    pub async fn written(&self, spec: &Value, dialect: Dialect) -> Writer {
+        self.create("orders", spec).await;
+        self.serves("orders").await;
+        let writer = self.writer("orders", dialect);
+        writer.is_served(LIMIT).await.unwrap();
+        writer
+    }
+
     /// The spec of a PostgreSQL.
     pub fn postgresql(&self) -> Value {
         postgresql(self.real)

@@ -18,10 +18,7 @@ fn a_database_that_was_deleted_is_taken_over_with_every_row_and_the_password_of_
     on_real_machines("adopted", |mut env| async move {
         env.env.start_operator();
         let spec = env.postgresql();
-        env.create("orders", &spec).await;
-        env.serves("orders").await;
-        let writer = env.writer("orders", Dialect::Postgresql);
-        writer.is_served(LIMIT).await.unwrap();
+        let writer = env.written(&spec, Dialect::Postgresql).await;
         let disk = env.data_volumes().remove(0).id;
         env.env.delete("orders").await;
         env.is_gone("orders").await;

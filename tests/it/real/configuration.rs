@@ -30,10 +30,7 @@ fn config_of(database: &Database) -> ConfigStatus {
 fn a_postgresql_takes_settings_while_it_serves_and_rejects_wrong_ones() {
     on_real_machines("settings-of-postgresql", |mut env| async move {
         env.env.start_operator();
-        env.create("orders", &env.postgresql()).await;
-        env.serves("orders").await;
-        let writer = env.writer("orders", Dialect::Postgresql);
-        writer.is_served(LIMIT).await.unwrap();
+        let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         let run = env.run_of("orders").await;
         changed(&env, &json!({"work_mem": "16MB"})).await;
         assert_eq!(env.run_of("orders").await, run, "nothing restarts");

@@ -7,7 +7,7 @@ use freehold_box::machines::machine::{CONTAINERD, KUBELET};
 use freehold_box::writer::{Dialect, Writer};
 use kube::api::{Patch, PatchParams};
 use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::kit::env::Env as _;
 use crate::kit::objects::Told as _;
@@ -20,15 +20,6 @@ fn with_operator<F: Future<Output = RealEnv>>(name: &str, scenario: impl FnOnce(
         env.env.start_operator();
         scenario(env)
     });
-}
-
-/// A database that has some rows, and the writer that goes on adding to them.
-async fn written(env: &RealEnv, spec: &Value, dialect: Dialect) -> Writer {
-    env.create("orders", spec).await;
-    env.serves("orders").await;
-    let writer = env.writer("orders", dialect);
-    writer.is_served(LIMIT).await.unwrap();
-    writer
 }
 
 /// The database serves again, and every acknowledged row is there.
@@ -47,7 +38,7 @@ async fn until_condition(env: &RealEnv, kind: &str, status: &str, reason: &str) 
 #[test]
 fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
     with_operator("wrong-setting", |env| async move {
-        let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
+        let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         env.edit("orders", &json!({"config": {"shared_buffers": "plenty"}})).await;
         let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains("shared_buffers"), "{message}");
@@ -61,7 +52,7 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
 fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
     with_operator("no-image", |env| async move {
         let spec = env.postgresql();
-        let writer = written(&env, &spec, Dialect::Postgresql).await;
+        let writer = env.written(&spec, Dialect::Postgresql).await;
         let volumes = env.data_volumes();
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
         let major = version.split('.').next().unwrap().to_owned();
@@ -99,7 +90,7 @@ fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
 #[test]
 fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
     with_operator("full-disk", |env| async move {
-        let writer = written(&env, &env.postgresql(), Dialect::Postgresql).await;
+        let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         let before = env.run_of("orders").await;
         // To the last block.
         let fill = "cd /var/lib/freehold; dd if=/dev/zero of=filling bs=1M; dd if=/dev/zero of=rest bs=512";
@@ -121,7 +112,7 @@ fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
 #[test]
 fn a_killed_containerd_costs_the_database_nothing() {
     with_operator("no-containerd", |env| async move {
-        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let writer = env.written(&questdb(), Dialect::Questdb).await;
         let before = env.run_of("orders").await;
         let machine = env.machine();
         let first = machine.service(CONTAINERD);
@@ -140,7 +131,7 @@ fn a_killed_containerd_costs_the_database_nothing() {
 #[test]
 fn a_kubelet_that_is_away_is_told_and_the_engine_goes_on_serving() {
     with_operator("no-kubelet", |env| async move {
-        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let writer = env.written(&questdb(), Dialect::Questdb).await;
         let before = env.run_of("orders").await;
         env.machine().stop_service(KUBELET).await;
         until_condition(&env, "NodeReady", "False", "NodeNotReady").await;
@@ -159,7 +150,7 @@ fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
         // by the kernel before the process that fills the memory.
         let mut spec = questdb();
         spec["resources"] = json!({"requests": {"memory": "256Mi"}});
-        let writer = written(&env, &spec, Dialect::Questdb).await;
+        let writer = env.written(&spec, Dialect::Questdb).await;
         let (pod, restarts) = env.run_of("orders").await;
         // Holds the whole of an endless line, on the machine and not in the pod, which the kernel ends first.
         let machine = env.machine();
@@ -195,7 +186,7 @@ fn an_engine_that_memory_ran_out_for_is_told_and_comes_back_with_its_rows() {
 #[test]
 fn a_record_of_another_zone_does_not_lead_a_machine_away_from_its_disk() {
     with_operator("other-zone", |env| async move {
-        let writer = written(&env, &questdb(), Dialect::Questdb).await;
+        let writer = env.written(&questdb(), Dialect::Questdb).await;
         let zone = env.list::<Volume>().await[0].spec.zone.clone();
         env.edit("orders", &json!({"running": false})).await;
         until_condition(&env, "Ready", "False", "Paused").await;

@@ -90,10 +90,7 @@ async fn outage(env: &RealEnv, writer: &Writer, loss: Loss) -> Duration {
 fn a_machine_that_is_lost_in_any_way_of_the_field_is_replaced_and_no_row_is_lost() {
     on_real_machines_with("lost-machines", &SETTINGS, |mut env| async move {
         env.env.start_operator();
-        env.create("orders", &questdb()).await;
-        env.serves("orders").await;
-        let writer = env.writer("orders", Dialect::Questdb);
-        writer.is_served(LIMIT).await.unwrap();
+        let writer = env.written(&questdb(), Dialect::Questdb).await;
         for loss in [Loss::Kubelet, Loss::Network, Loss::Power, Loss::EndlessStop] {
             let outage = outage(&env, &writer, loss).await;
             println!("{loss:?}: the client was not served for {:.1} s", outage.as_secs_f64());

@@ -47,10 +47,7 @@ async fn opens(env: &RealEnv, dialect: Dialect, with: &Access) -> bool {
 fn a_postgresql_takes_another_password_while_it_serves_and_not_the_old_one_any_more() {
     on_real_machines("rotation-of-postgresql", |mut env| async move {
         env.env.start_operator();
-        env.create("orders", &env.postgresql()).await;
-        env.serves("orders").await;
-        let writer = env.writer("orders", Dialect::Postgresql);
-        writer.is_served(LIMIT).await.unwrap();
+        let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         let run = env.run_of("orders").await;
         writer.observed();
         let (before, _) = rotated(&env).await;
@@ -72,10 +69,7 @@ fn a_postgresql_takes_another_password_while_it_serves_and_not_the_old_one_any_m
 fn a_questdb_has_another_password_after_one_restart_and_the_secret_has_none_that_is_refused() {
     on_real_machines("rotation-of-questdb", |mut env| async move {
         env.env.start_operator();
-        env.create("orders", &questdb()).await;
-        env.serves("orders").await;
-        let writer = env.writer("orders", Dialect::Questdb);
-        writer.is_served(LIMIT).await.unwrap();
+        let writer = env.written(&questdb(), Dialect::Questdb).await;
         writer.observed();
         let (before, database) = rotated(&env).await;
         writer.is_served(LIMIT).await.unwrap();
