@@ -84,13 +84,14 @@ pub struct Election {
     #[arg(long, env = "FREEHOLD_LEADER_ELECT_LEASE_DURATION", default_value = "10", value_parser = seconds)]
     pub leader_elect_lease_duration: Duration,
 
-    /// How long after its last renewal the leader acts. It ends then. The rest of the lease duration is for
-    /// clocks that do not run equally fast; at least a tenth of it.
+    /// How long after its last renewal the leader acts. It ends then. The API server may take half of it for
+    /// an answer. The rest of the lease duration is for clocks that do not run equally fast; at least a tenth
+    /// of it.
     #[arg(long, env = "FREEHOLD_LEADER_ELECT_RENEW_DEADLINE", default_value = "7", value_parser = seconds)]
     pub leader_elect_renew_deadline: Duration,
 
-    /// The interval between two renewals, and between two looks of an operator that stands by; also the
-    /// longest time that the API server may take for one. At most half of the renew deadline.
+    /// The interval between two renewals, and between two looks of an operator that stands by. At most half
+    /// of the renew deadline.
     #[arg(long, env = "FREEHOLD_LEADER_ELECT_RETRY_PERIOD", default_value = "2", value_parser = seconds)]
     pub leader_elect_retry_period: Duration,
 }

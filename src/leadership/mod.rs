@@ -7,6 +7,8 @@ pub mod gate;
 pub mod record;
 pub mod scope;
 pub mod standing;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -16,7 +18,7 @@ use std::time::Duration;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client, ResourceExt};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 
 use self::decision::{Candidate, Decision, Lost, Refusal, Seen};
 use self::scope::Scope;
@@ -247,9 +249,13 @@ impl Leadership {
     }
 
     async fn renew_again_and_again(&self, held: &mut Held) -> Lost {
+        let period = self.timing.leader_elect_retry_period;
+        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+        // A renewal that the API server did not answer in time is tried again at once.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         self.announce(held).await;
         loop {
-            tokio::time::sleep(self.timing.leader_elect_retry_period).await;
+            ticks.tick().await;
             if let Err(lost) = self.renew(held).await {
                 return lost;
             }
@@ -313,9 +319,11 @@ impl Leadership {
         Ok(())
     }
 
-    /// A call with a time limit of one retry period: the next one is due then.
+    /// A call with a time limit of half the renew deadline, as in Kubernetes' own controllers: an API server
+    /// that takes seconds for an answer does not cost the term, and two connections that are dead do not
+    /// either, unless both are met in one term.
     async fn call<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
-        let limit = self.timing.leader_elect_retry_period;
+        let limit = self.timing.leader_elect_renew_deadline / 2;
         Ok(tokio::time::timeout(limit, call).await.map_err(|_| CallError::TimedOut(limit))??)
     }
 }
