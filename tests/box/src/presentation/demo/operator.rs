@@ -1,4 +1,4 @@
-//! The demo's operator: a process of this host, or a pod that helm pod.
+//! The demo's operator: a process of this host, or a pod that helm installed.
 
 use std::path::Path;
 

@@ -20,6 +20,7 @@ use crate::account::cloud;
 use crate::account::platform;
 use crate::account::policy::OPERATOR;
 use crate::base::cache::Cache;
+use crate::base::process::Identity;
 use crate::cluster::helm::{CHART, Helm};
 use crate::machines::images::{self, OperatorImage};
 use crate::presentation::daemon::{self, Record};
@@ -90,24 +91,37 @@ impl OperatorPod {
 
     /// Its process on this host.
     pub async fn process(&self) -> Result<u32, Failure> {
-        Ok(first_process_of(&self.pod().await?)?.id)
+        Ok(self.running().await?.1.id)
     }
 
     /// SIGKILL, from outside: inside, the kernel shields it.
     pub async fn kill(&mut self) -> Result<(), Failure> {
-        let pod = self.pod().await?;
+        let (pod, process) = self.running().await?;
         self.restarts = restarts(&pod);
-        first_process_of(&pod)?.signal(Signal::SIGKILL);
+        process.signal(Signal::SIGKILL);
         Ok(())
     }
 
     /// Waits until its kubelet has started it again and it is ready.
     pub async fn back(&mut self, cache: &Cache) -> Result<(), Failure> {
+        self.running_after(Some(self.restarts)).await?;
+        self.remember(cache).await
+    }
+
+    /// Its pod, and its process on this host. An operator that lost its Lease, as on a host that stood still
+    /// for seconds, has ended itself: its kubelet starts it again.
+    async fn running(&self) -> Result<(Pod, Identity), Failure> {
+        self.running_after(None).await
+    }
+
+    /// The same, once its container was started again more often than this.
+    async fn running_after(&self, killed_at: Option<i32>) -> Result<(Pod, Identity), Failure> {
         let started = Instant::now();
         loop {
             let pod = self.pod().await?;
-            if restarts(&pod) > self.restarts && is_ready(&pod) {
-                return self.remember(cache).await;
+            let is_again = killed_at.is_none_or(|before| restarts(&pod) > before);
+            if let (true, true, Ok(process)) = (is_again, is_ready(&pod), first_process_of(&pod)) {
+                return Ok((pod, process));
             }
             if started.elapsed() > READY_LIMIT {
                 let said = self.tail().await;
@@ -149,7 +163,7 @@ impl OperatorPod {
 
     /// From here on the box's `down` ends it too, whatever becomes of this program.
     async fn remember(&self, cache: &Cache) -> Result<(), Failure> {
-        Ok(daemon::remember_operator(cache, &self.box_name, first_process_of(&self.pod().await?)?)?)
+        Ok(daemon::remember_operator(cache, &self.box_name, self.running().await?.1)?)
     }
 
     async fn pod(&self) -> Result<Pod, Failure> {
