@@ -219,8 +219,9 @@ pub(super) fn before_files(
         }
         Some(ConfigChange { step: ConfigStep::AtStart, .. }) => return None,
         Some(begun @ ConfigChange { step: ConfigStep::Loading, .. }) => {
-            // Its time is that of the write of the file, which may be refused for long.
-            if !is_written(observed) && is_over(begun, now) {
+            // Its time is that of the write of the file, which may be refused for long, or come late.
+            let renewed_at = later(begun.since.0, STEP_LIMIT / 3);
+            if !is_written(observed) && now >= renewed_at {
                 record(ConfigStep::Loading, kept);
             }
             return None;
@@ -278,13 +279,15 @@ pub(super) fn writing(observed: &Observed, actions: &[Action]) -> Option<Databas
 }
 
 /// Whether the change waits for the engine, for another machine, or for its class to permit it again: the
-/// next start brings it.
-pub(super) fn awaits_start(observed: &Observed) -> bool {
-    let is_loading = begun(observed).is_some_and(|begun| begun.step == ConfigStep::Loading);
-    let waits = engine_waiting(observed).is_some()
-        || rotation::is_moved(observed)
-        || permission::engine(observed).is_some();
-    is_loading && is_written(observed) && waits
+/// next start brings it. What is taken back after it was loaded waits for the two, but not for an engine that
+/// may not serve because of it.
+pub(super) fn awaits_start(observed: &Observed, pod: &Pod) -> bool {
+    let begun = begun(observed);
+    let is_loading = begun.is_some_and(|begun| begun.step == ConfigStep::Loading);
+    let is_back = begun.is_none() && inputs_of_pod(observed, pod) == Some(wanted_inputs(observed));
+    let is_ready = engine_waiting(observed).is_none();
+    let may_load = is_ready && !rotation::is_moved(observed) && permission::engine(observed).is_none();
+    is_written(observed) && !may_load && (is_loading || (is_back && is_ready))
 }
 
 /// The settings are written: what is awaited of the engine that is to load them; none if it is restarted.

@@ -63,7 +63,7 @@ pub(super) fn plan(
     }
     run(live, actions);
     match &observed.pod {
-        Some(pod) if reload::is_outstanding(observed, pod) && !reload::awaits_start(observed) => {
+        Some(pod) if reload::is_outstanding(observed, pod) && !reload::awaits_start(observed, pod) => {
             let loading = reload::load(observed, actions, now);
             loading.or_else(|| Some(replace(observed, live, pod, actions, now)))
         }

@@ -56,18 +56,20 @@ fn files_of_an_edit_between_are_those_of_this_version() {
 }
 
 #[test]
-fn writes_that_are_refused_change_the_record_only_once_their_time_is_over() {
+fn writes_that_are_refused_renew_the_record_once_a_third_of_its_time_is_over() {
     let refused = at_step(edited(), ConfigStep::Loading, &["work_mem"]);
     let writes = "[apply config config-uid, apply set set-uid x1] ConfigReloading";
-    for seconds in [0, 1, 179] {
+    for seconds in [0, 1, 59] {
         assert_eq!(done_after(&refused, seconds), writes, "after {seconds} s");
     }
-    let minutes = later(now(), Duration::from_secs(180));
-    let actions = plan(&refused, minutes).actions;
+    let minute = later(now(), Duration::from_secs(60));
+    let actions = plan(&refused, minute).actions;
     let Some(Action::RecordSettings(record)) = actions.first() else { panic!("{actions:?}") };
-    assert_eq!(record.change.as_ref().map(|change| change.since.clone()), Some(Time(minutes)));
+    assert_eq!(record.change.as_ref().map(|change| change.since.clone()), Some(Time(minute)));
     let again = "[record Loading [work_mem], apply config config-uid, apply set set-uid x1] ConfigReloading";
-    assert_eq!(done_after(&refused, 180), again);
+    for seconds in [60, 180] {
+        assert_eq!(done_after(&refused, seconds), again, "after {seconds} s");
+    }
 }
 
 #[test]
@@ -100,4 +102,18 @@ fn a_change_that_is_written_restarts_nothing_once_the_class_does_not_permit_the_
         assert_eq!(done_after(&world, seconds), "[] as wanted");
     }
     assert_eq!(said(&world).state, ConfigState::PendingRestart);
+}
+
+#[test]
+fn what_is_taken_back_after_it_was_loaded_restarts_nothing_either_while_it_may_not_be_loaded() {
+    let mut back = written(with_config(loading(), BEFORE));
+    assert_eq!(done(&back), "[record Asking [work_mem]] ConfigReloading");
+    let mut moved = back.clone();
+    moved.nodes.push(moved.nodes[0].clone());
+    assert!(!done(&moved).contains("settings changed"), "{}", done(&moved));
+    back.class = Some(class(json!({"limits": {"engines": ["questdb"]}})));
+    for seconds in [0, 3600] {
+        assert_eq!(done_after(&back, seconds), "[] as wanted");
+    }
+    assert_eq!(done(&not_ready(back)), RESTARTS, "it may not serve because of what it has loaded");
 }
