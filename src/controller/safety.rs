@@ -56,6 +56,13 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
     }
 }
 
+/// Whether the kubelet has stopped reporting: Kubernetes' node lifecycle controller says then that it does
+/// not know how ready it is (Kubernetes documentation, "Node status").
+pub fn is_silent(core_node: &CoreNode) -> bool {
+    let conditions = core_node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "Unknown")
+}
+
 /// Whether no pod is scheduled on the Kubernetes node (`kubectl cordon`). Freehold cordons only the machine
 /// of a Node that is deleted.
 pub fn is_cordoned(core_node: &CoreNode) -> bool {

@@ -11,7 +11,7 @@ use crate::controller::node::cause::{Cause, LossSigns};
 use crate::controller::node::observe::Observed;
 use crate::controller::node::registration::has_joined;
 use crate::controller::recurrence;
-use crate::controller::safety::Kubelet;
+use crate::controller::safety::{self, Kubelet};
 use crate::time::{later, whole_second};
 
 /// Judges the machine that the status names.
@@ -86,9 +86,12 @@ fn causes(
             status.impaired_since.as_ref().map_or_else(|| whole_second(now), |since| since.0),
         ));
     }
-    // A machine that was never ready for the database is waited for: an image that is wrong would do the same
-    // to the next. EC2's failing check is about the host alone.
-    if !conditions::is_true(&status.conditions, ConditionType::Initialized) {
+    // A machine that was never ready for the database is waited for while its kubelet says why it is not: an
+    // image or a network that is wrong would do the same to the next. EC2's failing check is about the host
+    // alone, and a kubelet that has gone silent is not made to report by waiting.
+    let was_ready = conditions::is_true(&status.conditions, ConditionType::Initialized);
+    let reports = observed.core_node.as_ref().is_some_and(|core_node| !safety::is_silent(core_node));
+    if !was_ready && reports {
         return causes;
     }
     match kubelet(observed, now) {

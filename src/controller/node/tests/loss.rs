@@ -26,6 +26,10 @@ pub(super) fn silent_since(observed: &mut Observed, since: i64) {
     status(observed).not_ready_since = Some(Time(at(since)));
 }
 
+fn never_initialized(observed: &mut Observed) {
+    status(observed).conditions.retain(|condition| condition.type_ != "Initialized");
+}
+
 /// The kubelet says by its own clock that it is not ready since 0; the operator has seen it since then.
 fn says_not_ready(observed: &mut Observed, seen: Option<i64>) {
     observed.core_node = Some(core_node_with(&[FINALIZER], &ready("False", at(0))));
@@ -239,19 +243,46 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
             Well,
         ),
         (
-            "never ready for the database: waited for",
+            "never ready for the database, and the kubelet says why: waited for",
             with(|it| {
-                silent_since(it, 0);
-                status(it).conditions.retain(|condition| condition.type_ != "Initialized");
+                says_not_ready(it, Some(0));
+                never_initialized(it);
             }),
             10_000,
             Well,
         ),
         (
+            "never ready for the database, and silent for four minutes",
+            with(|it| {
+                silent_since(it, 0);
+                never_initialized(it);
+            }),
+            299,
+            Suspected(Cause::NotReady, 300),
+        ),
+        (
+            "never ready for the database, and silent for five",
+            with(|it| {
+                silent_since(it, 0);
+                never_initialized(it);
+            }),
+            300,
+            Due(Cause::NotReady),
+        ),
+        (
+            "never ready for the database, and its Kubernetes node gone for five minutes",
+            with(|it| {
+                gone_since(it, 0);
+                never_initialized(it);
+            }),
+            300,
+            Due(Cause::NodeGone),
+        ),
+        (
             "never ready for the database, and EC2's check of its host fails",
             with(|it| {
                 impaired_since(it, 0);
-                status(it).conditions.retain(|condition| condition.type_ != "Initialized");
+                never_initialized(it);
             }),
             300,
             Due(Cause::Impaired),
