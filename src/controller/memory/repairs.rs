@@ -162,7 +162,7 @@ impl Fleet {
         let is_lost = counts(node) && (looks_lost(node) || has_ended(node));
         let was_down_at =
             zone.and_then(|zone| self.zones_down.lock().get(&(zone.to_owned(), namespace.clone())).copied());
-        let mut held = held(&nodes, &self.reserved.lock(), held_for, now);
+        let mut held = held(&nodes, &self.reserved.lock(), &has_ended, held_for, now);
         held.remove(&database_uid(node));
         let needs_another = |other: &&Arc<Node>| {
             let status = other.status.as_ref();
@@ -203,13 +203,19 @@ impl Fleet {
     /// the limit. Checked and reserved under one lock: the plans of two passes may see the same free place. A
     /// second machine of a database that is being repaired takes no place of its own: its end is part of that
     /// repair.
-    pub fn reserve(&self, node: &Node, held_for: Duration, now: Timestamp) -> Result<usize, RepairsAtLimit> {
+    pub fn reserve(
+        &self,
+        node: &Node,
+        has_ended: impl Fn(&Node) -> bool,
+        held_for: Duration,
+        now: Timestamp,
+    ) -> Result<usize, RepairsAtLimit> {
         let nodes = self.state();
         let namespace = node.namespace().unwrap_or_default();
         let mut reserved = self.reserved.lock();
         let mut underway = underway(&nodes, &reserved);
         if !underway.contains_key(&database_uid(node)) {
-            let held = held(&nodes, &reserved, held_for, now);
+            let held = held(&nodes, &reserved, has_ended, held_for, now);
             let own = held.values().filter(|other| **other == namespace).count();
             has_place(nodes.len(), is_shared(&nodes, &namespace), held.len(), own)?;
         }
@@ -276,20 +282,24 @@ fn underway(nodes: &[std::sync::Arc<Node>], reserved: &BTreeSet<String>) -> BTre
     nodes.iter().filter(|node| is_given_up(node)).map(|node| of(node)).collect()
 }
 
-/// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least.
-/// What follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time
+/// Those of them that hold a place: until EC2 has shown the end of the machine, and for so long at least. A
+/// fence that did not succeed in its time holds none either while EC2 shows that it stops or terminates the
+/// machine: it has taken the request, and five machines that EC2 never ends would stop all repairs. What
+/// follows destroys nothing: a successor that finds no capacity holds no other repair up. The least time
 /// keeps a mistake about the whole fleet from spreading as fast as EC2 stops machines.
 fn held(
     nodes: &[Arc<Node>],
     reserved: &BTreeSet<String>,
+    has_ended: impl Fn(&Node) -> bool,
     held_for: Duration,
     now: Timestamp,
 ) -> BTreeMap<String, String> {
     let is_over = |node: &Node| {
-        let status = node.status.as_ref();
-        let fence = status.and_then(|status| status.fence.as_ref());
-        fence.is_some_and(|fence| now >= later(fence.started_at.0, held_for))
-            && status.is_some_and(|it| conditions::is_true(&it.conditions, ConditionType::Fenced))
+        let Some(status) = &node.status else { return false };
+        let is_fenced = || conditions::is_true(&status.conditions, ConditionType::Fenced);
+        let is_ending = || status.health == Some(MachineHealth::FenceFailed) && has_ended(node);
+        let begun = status.fence.as_ref().map(|fence| fence.started_at.0);
+        begun.is_some_and(|begun| now >= later(begun, held_for)) && (is_fenced() || is_ending())
     };
     let begun: Vec<Arc<Node>> = nodes.iter().filter(|node| !is_over(node)).cloned().collect();
     underway(&begun, reserved)

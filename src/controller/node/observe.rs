@@ -228,13 +228,15 @@ fn fleet(node: &Node, ctx: &Context, now: Timestamp) -> FleetView {
     if !has_joined && node.spec.instance_id.is_none() {
         return FleetView::default();
     }
-    let has_ended = |other: &Node| {
-        let id = other.status.as_ref().and_then(|status| status.instance_id.as_ref());
-        id.is_some_and(|id| ctx.inventory.has_ended(&other.uid().unwrap_or_default(), id))
-    };
     let zone = node.status.as_ref().and_then(|status| status.zone.as_deref());
     let refused = zone.is_some_and(|zone| ctx.inventory.refuses_zone(zone));
-    ctx.fleet.view(node, has_ended, refused, ctx.timing.fence_step_timeout, now)
+    ctx.fleet.view(node, |other| has_ended(other, ctx), refused, ctx.timing.fence_step_timeout, now)
+}
+
+/// Whether EC2 shows the instance of a Node neither starting nor running.
+pub(super) fn has_ended(node: &Node, ctx: &Context) -> bool {
+    let id = node.status.as_ref().and_then(|status| status.instance_id.as_ref());
+    id.is_some_and(|id| ctx.inventory.has_ended(&node.uid().unwrap_or_default(), id))
 }
 
 /// The core Node that the instance registered as.

@@ -96,7 +96,8 @@ fn that_a_zone_looked_down_is_remembered_while_its_machines_come_back() {
 fn as_many_repairs_as_may_be_begin_and_one_that_has_begun_begins_again() {
     let fleet = fleet((0..10).map(|number| node(&number.to_string(), "a", None)).collect());
     let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
-    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), HELD_FOR, at(0));
+    let repair =
+        |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), |_| false, HELD_FOR, at(0));
     let begun: Vec<bool> = (0..7).map(|number| repair(number).is_ok()).collect();
     assert_eq!(begun, [true, true, true, true, true, false, false]);
     assert_eq!(repair(0), Ok(5), "once more, after a write that failed");
@@ -127,7 +128,10 @@ fn a_second_machine_of_a_database_that_is_being_repaired_takes_no_place_of_its_o
     assert_eq!((repairs(&successor), repairs(&other)), (4, 5));
     let at_limit = Err(RepairsAtLimit { underway: 5, limit: 5, of_namespace: false });
     assert_eq!(
-        (fleet.reserve(&successor, HELD_FOR, at(0)), fleet.reserve(&other, HELD_FOR, at(0))),
+        (
+            fleet.reserve(&successor, |_| false, HELD_FOR, at(0)),
+            fleet.reserve(&other, |_| false, HELD_FOR, at(0))
+        ),
         (Ok(5), at_limit)
     );
 }
@@ -150,7 +154,7 @@ fn a_fenced_machine_whose_successor_has_no_capacity_leaves_its_place_to_the_next
     assert_eq!(repairs(later(declared, Duration::from_secs(119))), 5, "so soon a mistake would spread");
     let now = later(declared, HELD_FOR);
     assert_eq!(repairs(now), 0);
-    assert_eq!(fleet.reserve(&other, HELD_FOR, now), Ok(6), "the others are repaired still");
+    assert_eq!(fleet.reserve(&other, |_| false, HELD_FOR, now), Ok(6), "the others are repaired still");
     assert_eq!(fleet.priority(&of_fence), Priority::Repair);
 }
 
@@ -160,6 +164,28 @@ fn a_machine_that_is_not_fenced_keeps_its_place_however_long_that_takes() {
     let fleet = fleet((0..5).map(|number| lost(&number.to_string())).collect());
     let view = fleet.view(&node("5", "a", None), |_| false, false, HELD_FOR, at(2_000_000_000));
     assert_eq!(view.repairs, 5);
+}
+
+#[test]
+fn a_fence_that_fails_holds_a_place_unless_ec2_shows_that_it_ends_the_machine() {
+    let failed = |uid: &str| {
+        let mut node = node(uid, "a", Some(MachineHealth::Lost));
+        node.status.as_mut().unwrap().health = Some(MachineHealth::FenceFailed);
+        node
+    };
+    let fleet = fleet((0..5).map(|number| failed(&number.to_string())).collect());
+    let (other, now) = (node("5", "a", None), at(2_000_000_000));
+    let of = |has_ended: fn(&Node) -> bool| {
+        let repairs = fleet.view(&other, has_ended, false, HELD_FOR, now).repairs;
+        let reserved = fleet.reserve(&other, has_ended, HELD_FOR, now).is_ok();
+        fleet.withdraw("5");
+        (repairs, reserved)
+    };
+    assert_eq!(of(|_| false), (5, false), "EC2 refuses the request, and would for the next five");
+    assert_eq!(of(|node| node.name_any() == "2"), (4, true));
+    assert_eq!(of(|_| true), (0, true));
+    let soon = fleet.view(&other, |_| true, false, HELD_FOR, at(1_767_225_601));
+    assert_eq!(soon.repairs, 5, "so soon a mistake would spread");
 }
 
 #[test]
@@ -182,8 +208,8 @@ fn after_a_restart_the_status_of_the_nodes_tells_which_repairs_are_underway() {
         .map(|number| node(&number.to_string(), "a", (number < 5).then_some(MachineHealth::Lost)))
         .collect();
     let fleet = fleet(nodes);
-    assert!(fleet.reserve(&node("7", "a", None), HELD_FOR, at(0)).is_err());
-    assert_eq!(fleet.reserve(&node("2", "a", None), HELD_FOR, at(0)), Ok(5), "it is one of them");
+    assert!(fleet.reserve(&node("7", "a", None), |_| false, HELD_FOR, at(0)).is_err());
+    assert_eq!(fleet.reserve(&node("2", "a", None), |_| false, HELD_FOR, at(0)), Ok(5), "it is one of them");
 }
 
 #[test]
@@ -312,7 +338,8 @@ fn while_others_have_machines_no_namespace_takes_more_than_half_of_the_places() 
     let mut nodes: Vec<Node> = (0..6).map(|number| node(&number.to_string(), "a", None)).collect();
     nodes.extend([team_b("b1"), team_b("b2"), team_b("b3")]);
     let fleet = fleet(nodes);
-    let repair = |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), HELD_FOR, at(0));
+    let repair =
+        |number: i32| fleet.reserve(&node(&number.to_string(), "a", None), |_| false, HELD_FOR, at(0));
     let begun: Vec<bool> = (0..6).map(|number| repair(number).is_ok()).collect();
     assert_eq!(begun, [true, true, true, false, false, false]);
     let own = RepairsAtLimit { underway: 3, limit: 3, of_namespace: true };
@@ -320,11 +347,14 @@ fn while_others_have_machines_no_namespace_takes_more_than_half_of_the_places() 
     let view = |node: &Node| fleet.view(node, |_| false, false, HELD_FOR, at(0)).has_place();
     assert_eq!((view(&node("4", "a", None)), view(&team_b("b1"))), (Err(own), Ok(())), "its plan knows, too");
     assert_eq!(
-        (fleet.reserve(&team_b("b1"), HELD_FOR, at(0)), fleet.reserve(&team_b("b2"), HELD_FOR, at(0))),
+        (
+            fleet.reserve(&team_b("b1"), |_| false, HELD_FOR, at(0)),
+            fleet.reserve(&team_b("b2"), |_| false, HELD_FOR, at(0))
+        ),
         (Ok(4), Ok(5))
     );
     let all = RepairsAtLimit { underway: 5, limit: 5, of_namespace: false };
-    assert_eq!(fleet.reserve(&team_b("b3"), HELD_FOR, at(0)), Err(all));
+    assert_eq!(fleet.reserve(&team_b("b3"), |_| false, HELD_FOR, at(0)), Err(all));
     fleet.forget("0");
     assert_eq!(repair(4), Ok(5), "a place of its own is free again");
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::create_instance::CreateInstance;
 use super::messages;
+use super::observe;
 use super::plan::action::{Action, Plan};
 use super::registration::{self, NO_EXECUTE};
 use crate::api::keys::{DEDICATED_LABEL, DEDICATED_TAINT, OUT_OF_SERVICE_TAINT};
@@ -142,7 +143,8 @@ async fn declare_lost(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    match ctx.fleet.reserve(&acted.object, ctx.timing.fence_step_timeout, ctx.clock.now()) {
+    let has_ended = |other: &Node| observe::has_ended(other, ctx);
+    match ctx.fleet.reserve(&acted.object, has_ended, ctx.timing.fence_step_timeout, ctx.clock.now()) {
         Ok(underway) => ctx.metrics.repairs_underway(underway),
         Err(at_limit) => {
             acted.call_blocked = Some(CallBlocked::RepairPostponed {
