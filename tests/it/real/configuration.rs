@@ -3,7 +3,7 @@
 
 use freehold::api::Database;
 use freehold::api::database::{ConfigState, ConfigStatus};
-use freehold_box::writer::Dialect;
+use freehold_box::writer::{Dialect, Writer};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -22,30 +22,36 @@ fn config_of(database: &Database) -> ConfigStatus {
     database.status.clone().unwrap_or_default().config.unwrap()
 }
 
-/// By hand, on a host that does nothing else: where the engine is not ready for a moment at an edit, or the
-/// file is not updated in three minutes, Freehold restarts the engine, as docs/configuration.md says, and
-/// this test is about the edits that restart nothing.
+/// Gives a setting that the engine takes while it runs, without a restart and without an error at the client.
+/// Where the engine is not ready for a moment at an edit, or its file is not updated in three minutes,
+/// Freehold restarts it (docs/configuration.md), which a busy host may bring about: then another value.
+async fn taken(env: &RealEnv, writer: &Writer) {
+    for value in ["16MB", "20MB", "24MB"] {
+        let (run, failures) = (env.run_of("orders").await, writer.failures());
+        changed(env, &json!({"work_mem": value})).await;
+        if env.run_of("orders").await == run {
+            assert_eq!(writer.failures(), failures, "{:?}", writer.last_failure());
+            return;
+        }
+    }
+    panic!("the engine was restarted for each of three settings that it takes while it runs");
+}
+
 #[test]
-#[ignore = "the time of a busy host decides what it sees: docs/testing.md"]
 fn a_postgresql_takes_settings_while_it_serves_and_rejects_wrong_ones() {
     on_real_machines("settings-of-postgresql", |mut env| async move {
         env.env.start_operator();
         let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         let run = env.run_of("orders").await;
-        changed(&env, &json!({"work_mem": "16MB"})).await;
-        assert_eq!(env.run_of("orders").await, run, "nothing restarts");
-        for (key, value) in [("work_mem", "lots"), ("session_preload_libraries", "not_there")] {
-            env.edit("orders", &json!({"config": {key: value}})).await;
-            let message =
-                env.until_condition_within(LIMIT, "orders", "Ready", "False", "ConfigRejected").await;
-            assert!(message.contains(value), "{message}");
-            changed(&env, &json!({"work_mem": "8MB", "session_preload_libraries": null})).await;
-            assert_eq!(env.run_of("orders").await, run, "nothing restarts for {key} = {value}");
-        }
-        assert_eq!(writer.failures(), 0, "{:?}", writer.last_failure());
-        let database = changed(&env, &json!({"work_mem": "12MB", "max_connections": "77"})).await;
-        let history = database.status.unwrap_or_default().history;
-        assert_eq!(history.len(), 1, "one restart: {history:?}");
+        env.edit("orders", &json!({"config": {"session_preload_libraries": "not_there"}})).await;
+        let message = env.until_condition_within(LIMIT, "orders", "Ready", "False", "ConfigRejected").await;
+        assert!(message.contains("not_there"), "{message}");
+        assert_eq!(env.run_of("orders").await, run, "nothing restarts for what is rejected");
+        env.edit("orders", &json!({"config": {"session_preload_libraries": null}})).await;
+        taken(&env, &writer).await;
+        let before = env.run_of("orders").await;
+        changed(&env, &json!({"work_mem": "12MB", "max_connections": "77"})).await;
+        assert_ne!(env.run_of("orders").await, before, "max_connections takes effect at a start");
         writer.is_served(LIMIT).await.unwrap();
         writer.verify(LIMIT).await.unwrap().check().unwrap();
         env
