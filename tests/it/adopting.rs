@@ -17,7 +17,7 @@ use crate::kit::env::Env as _;
 use crate::kit::test_env::{Options, TestEnv, run};
 
 /// How long the legacy database may take to run.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_mins(20);
 
 /// What the person did in EC2 besides reading, in order.
 fn written(env: &TestEnv) -> Vec<String> {

@@ -45,7 +45,7 @@ const WRITES_EACH: usize = 16;
 
 /// How long everything may take, for each database, and beside that.
 const LIMIT_EACH: Duration = Duration::from_secs(20);
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_mins(20);
 
 /// Databases that a provisioner made, and what they were found as.
 struct Scene {

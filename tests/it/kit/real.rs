@@ -28,8 +28,8 @@ use super::statements;
 use super::test_env::{self, Options, TestEnv};
 use super::wait::within;
 
-/// Longer than for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
-pub const LIMIT: Duration = Duration::from_secs(360);
+/// As for machines in name: a pod starts, an engine too, and a machine of two cores runs all of it.
+pub const LIMIT: Duration = Duration::from_mins(20);
 
 /// The table that the writers of these tests write to.
 const TABLE: &str = "numbered";
