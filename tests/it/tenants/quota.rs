@@ -194,10 +194,11 @@ fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_an
         let old = quiet.instance("db-1").await;
         for number in 1..=6 {
             let instance = noisy.instance(&format!("db-{number}")).await;
-            // They never stop, so that no repair of theirs gives its place back.
+            // EC2 refuses to end them, so that no repair of theirs gives its place back.
             for action in ["StopInstances", "TerminateInstances"] {
-                let lingers = Fault::on(action, Effect::Lingers { seconds: 1e7 });
-                env.ec2().add_fault(Fault { resource: Some(instance.clone()), ..lingers });
+                let code = "OperationNotPermitted".to_owned();
+                let refused = Fault::on(action, Effect::Error { code, message: "protected".to_owned() });
+                env.ec2().add_fault(Fault { resource: Some(instance.clone()), ..refused });
             }
             env.ec2().outside(&Outside::Impair.to(&instance)).unwrap();
         }
@@ -219,7 +220,7 @@ fn six_machines_of_one_namespace_that_do_not_report_do_not_keep_a_lost_one_in_an
         env.ec2().outside(&Outside::Impair.to(&old)).unwrap();
         quiet.serves_elsewhere("db-1", &old).await;
         assert_eq!(declared_lost().await, 3, "and theirs had not ended");
-        // Not at rest: EC2 is asked for ever to end machines that never end.
+        // Not at rest: EC2 is asked for ever to end machines that it does not end.
         env.house.judge();
     });
 }
