@@ -229,6 +229,12 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_LEASE_POLL_INTERVAL", default_value = "5", value_parser = seconds)]
     pub lease_poll_interval: Duration,
 
+    /// The interval between two readings of how much of a file system is used, for databases whose volume
+    /// grows by itself (spec.storage.autoGrow). Each is a request to the kubelet of the machine, which itself
+    /// looks once a minute.
+    #[arg(long, env = "FREEHOLD_DISK_USAGE_INTERVAL", default_value = "60", value_parser = seconds)]
+    pub disk_usage_interval: Duration,
+
     /// How long a kubelet's Lease may stay the same until the state of its machine is requested from EC2.
     /// Kubelets renew every 10 s, and a change is seen up to one poll interval later. Real time, too.
     #[arg(long, env = "FREEHOLD_LEASE_STALE_AFTER", default_value = "17", value_parser = seconds)]
@@ -310,6 +316,7 @@ impl Timing {
             // Kubelets renew their Leases in real time.
             lease_poll_interval: self.lease_poll_interval,
             lease_stale_after: self.lease_stale_after,
+            disk_usage_interval: scale(self.disk_usage_interval),
             foreign_pod_grace: self.foreign_pod_grace,
             modify_coalesce_window: scale(self.modify_coalesce_window),
             modify_unconfirmed_timeout: scale(self.modify_unconfirmed_timeout),
@@ -344,6 +351,7 @@ impl Default for Timing {
             fence_step_timeout: Duration::from_secs(120),
             lease_poll_interval: Duration::from_secs(5),
             lease_stale_after: Duration::from_secs(17),
+            disk_usage_interval: Duration::from_secs(60),
             foreign_pod_grace: Duration::from_secs(30),
             modify_coalesce_window: Duration::from_secs(3),
             modify_unconfirmed_timeout: Duration::from_secs(60),

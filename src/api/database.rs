@@ -10,6 +10,7 @@ use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
+pub use super::database_auto_grow::{AutoGrow, AutoGrowState, AutoGrowStatus, Unmeasured};
 pub use super::database_config::{
     ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
 };

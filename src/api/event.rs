@@ -147,6 +147,9 @@ pub enum EventReason {
     /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names
     /// it.
     UnclaimedResource,
+    /// Database: much of its file system is used, and the volume grows no further by itself; the note says
+    /// what permits no more.
+    StorageLimitReached,
     /// Backup: it could not be restored in time, or the check of it found something; the note says what.
     VerificationFailed,
     /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.

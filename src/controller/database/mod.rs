@@ -10,6 +10,7 @@ pub mod cause;
 pub mod child_kind;
 pub mod child_state;
 pub mod claim_fault;
+mod growth;
 mod history;
 pub mod idle;
 mod invalid_spec;
@@ -86,7 +87,8 @@ pub fn run(
         .woken_by(of_changed_child(&copies.service_accounts))
         .woken_by(of_changed_child(&copies.network_policies))
         .woken_by(of_changed_child(&copies.disruption_budgets))
-        .woken_by(copies.of_changed_pod());
+        .woken_by(copies.of_changed_pod())
+        .woken_by(ctx.disk_readings.wakes());
     drive::run(
         "database",
         triggers,

@@ -13,7 +13,6 @@ use super::messages;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
 use super::plan::action::{Action, Plan};
-use super::plan::adoption;
 use super::plan::comparison::Findings;
 use super::plan::drift;
 use super::plan::facts::{
@@ -22,11 +21,12 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
+use super::plan::{adoption, auto_grow};
 use super::plan::{going_back, next_start, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
-use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
+use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Occurrence, Replacement};
 use crate::api::{Database, DatabaseStatus, DeletionPolicy, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
@@ -125,6 +125,7 @@ pub fn status(
             .or(old.credentials_secret_name),
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(observed, old.config),
+        auto_grow: auto_grow::shown(observed, old.auto_grow, now),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
@@ -307,6 +308,7 @@ fn idle(observed: &Observed) -> Idle {
 /// The changes to report as events.
 pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) -> Vec<Happened> {
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
+    happened.extend(limited(old.auto_grow.as_ref(), new.auto_grow.as_ref()));
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
@@ -337,6 +339,13 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     let is_failing = decided.engine.as_ref().is_some_and(DatabaseWait::is_engine_failing);
     happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, is_failing));
     happened
+}
+
+/// The volume that grows by itself may grow no further, which it could before.
+fn limited(old: Option<&AutoGrowStatus>, new: Option<&AutoGrowStatus>) -> Option<Happened> {
+    let state = new.map(|new| new.state).filter(|state| old.map(|old| old.state) != Some(*state))?;
+    let note = messages::events::storage_limit(state)?;
+    Some(Happened::warning(EventReason::StorageLimitReached, note.to_owned()))
 }
 
 /// What the history has more than before.

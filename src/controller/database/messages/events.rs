@@ -2,7 +2,7 @@
 
 use kube::ResourceExt;
 
-use crate::api::database::{Replacement, Restored};
+use crate::api::database::{AutoGrowState, Replacement, Restored};
 use crate::api::{Node, Volume};
 use crate::controller::database::object_name::ObjectName;
 
@@ -16,6 +16,24 @@ pub const END_UNKNOWN: &str = "Kubernetes has not reported why it ended";
 pub const POD_DELETED: &str = "its pod was deleted by another client than Freehold";
 /// The finalizer was removed.
 pub const DELETED: &str = "all resources of this Database are deleted";
+
+/// Much of the file system is used, and this permits no larger volume; nothing where nothing limits it.
+pub fn storage_limit(state: AutoGrowState) -> Option<&'static str> {
+    match state {
+        AutoGrowState::AtMaximum => Some(
+            "the file system is used beyond spec.storage.autoGrow.thresholdPercent, and the volume has the \
+            size of spec.storage.autoGrow.maxSize: raise it, or free space in the database",
+        ),
+        AutoGrowState::NotPermitted => Some(
+            "the file system is used beyond spec.storage.autoGrow.thresholdPercent, and the NodeClass permits \
+            no more storage: raise spec.limits.storage or spec.limits.totalStorage there, or free space in the \
+            database",
+        ),
+        AutoGrowState::Watching | AutoGrowState::Growing | AutoGrowState::Unmeasured | AutoGrowState::Off => {
+            None
+        }
+    }
+}
 
 /// The retention record is held for this Database.
 pub fn record_held(record: &str) -> String {

@@ -10,6 +10,7 @@ use crate::api::keys::DATABASE_UID_LABEL;
 use crate::api::{Database, Node, NodeClass, Volume, names};
 use crate::cloud::inventory::TaggedVolume;
 use crate::cluster::ownership::is_unowned;
+use crate::controller::database::growth::{self, Facts};
 use crate::controller::pass::context::Context;
 use crate::controller::retention;
 
@@ -82,7 +83,11 @@ pub(super) async fn observe(
     let was_created = database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
     let has = volume.ours().and_then(|volume| volume.spec.size.gib());
     let counts_databases = limits.databases.is_some() && !was_created;
-    let counts_storage = limits.total_storage.is_some() && database.spec.storage.size.gib() > has;
+    let reading = ctx.disk_readings.of(&database.uid().unwrap_or_default());
+    let (reading, interval) = (reading.as_ref(), ctx.timing.disk_usage_interval);
+    let facts = Facts { database, class, volume: volume.ours(), reading, interval };
+    let requests = growth::wanted(&facts, ctx.clock.now()).or(database.spec.storage.size.gib());
+    let counts_storage = limits.total_storage.is_some() && requests > has;
     if !counts_databases && !counts_storage {
         return Ok(Usage::default());
     }

@@ -13,6 +13,7 @@ pub(super) mod machines;
 pub(super) mod next_start;
 
 mod access;
+pub(super) mod auto_grow;
 mod claim;
 mod deletion;
 mod failing;
@@ -56,6 +57,8 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let grown = auto_grow::in_effect(observed, now);
+    let observed = grown.as_ref().unwrap_or(observed);
     let rejected = reload::in_effect(observed);
     let decided = match &rejected {
         Some(world) => reload::with_rejection(decide(world, now), world),

@@ -1,5 +1,6 @@
 //! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
+mod auto_grow;
 mod invalid_spec;
 mod next_start;
 mod reload;
@@ -383,6 +384,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("Move", Move { from: t("orders-1"), to: t("orders-2"), cause: t("CAUSE") }.message()),
     ];
     rows.extend(next_start::sentences());
+    rows.extend(auto_grow::sentences());
     rows.extend(reload::sentences().into_iter().chain(rotation::sentences()));
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
