@@ -91,6 +91,10 @@ impl Kubelets for Https {
 /// The kubelet's answer, or why there is none.
 async fn ask(mut config: Config, core_node: &CoreNode) -> Result<(StatusCode, Vec<u8>), String> {
     config.cluster_url = url(core_node).ok_or("its Kubernetes node has no internal address")?;
+    if config.root_cert.is_none() && config.root_cert_file.is_none() {
+        // The system's authorities would be trusted then, and they know nothing of this cluster's machines.
+        return Err("the operator has no certificate of the cluster's certificate authority".to_owned());
+    }
     // Whatever holds for the API server's certificate and way: those of a machine are its own.
     config.accept_invalid_certs = false;
     config.tls_server_name = None;

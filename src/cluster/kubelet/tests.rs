@@ -1,5 +1,7 @@
 //! What is read of a kubelet's answer, and where it is asked.
 
+mod tls;
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
