@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::api::database::AutoGrow;
 use crate::api::{ConditionType, Database, NodeClass, Volume};
+use crate::cluster::kubelet::DiskUsage;
 use crate::controller::conditions;
 use crate::controller::memory::disk_usage::Reading;
 use crate::time::later;
@@ -86,11 +87,19 @@ pub(super) fn judge(facts: &Facts, now: Timestamp) -> Judgement {
     let is_measured = ready.is_some_and(|since| at >= later(since, interval.saturating_mul(SETTLED)));
     if has.max(spec) >= most {
         Judgement::AtMaximum
-    } else if spec > has || !is_settled(volume) || !is_measured {
+    } else if spec > has || !is_settled(volume) || !is_measured || !fills(usage, has) {
         Judgement::Waiting
     } else {
         Judgement::Grow(next(policy, has, usage.used_percent()).min(most))
     }
+}
+
+/// Whether the file system is as large as a volume of so many GiB, but for what it keeps for itself: the growth
+/// before has arrived in what was read, and it is this volume's. Without that one need would be answered
+/// again and again, up to the largest size.
+fn fills(usage: DiskUsage, gib: i32) -> bool {
+    let volume = u128::from(u64::try_from(gib).unwrap_or_default()) << 30;
+    u128::from(usage.capacity) * 10 >= volume * 9
 }
 
 /// The size, in GiB, after as many steps as leave less used than the threshold; the most that EC2's field

@@ -25,7 +25,7 @@ fn used(percent: u64, policy: Value) -> Observed {
 }
 
 fn with_usage(mut world: Observed, percent: u64) -> Observed {
-    let usage = Ok(DiskUsage { capacity: 1000, available: 1000 - 10 * percent });
+    let usage = Ok(DiskUsage { capacity: 100 << 30, available: (100 - percent) << 30 });
     world.disk = Some(Reading { at: at(NOW - 30), usage });
     world
 }
@@ -89,7 +89,10 @@ fn a_volume_grows_by_as_many_steps_as_leave_less_used_than_the_threshold() {
 
 #[test]
 fn nothing_grows_that_is_not_measured_or_not_to_serve() {
-    let cases: [(&str, fn(&mut Observed)); 8] = [
+    let cases: [(&str, fn(&mut Observed)); 9] = [
+        ("what was read is smaller than the volume", |it| {
+            it.disk.as_mut().unwrap().usage = Ok(DiskUsage { capacity: 89 << 30, available: 0 });
+        }),
         ("nothing was read", |it| it.disk = None),
         ("the kubelet does not answer", |it| {
             it.disk = Some(Reading { at: at(NOW), usage: Err(Unmeasured::Unreachable) });
