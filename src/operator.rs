@@ -188,12 +188,14 @@ pub fn context(
         cluster_id.clone(),
     );
     inventory.expect_only(settings.namespace.iter().cloned());
+    let authority = settings.kubelet_certificate_authority.clone();
+    let kubelets = Arc::new(Https::new(client.clone(), settings.kubelet_account.as_ref(), authority));
     let own_writes = Arc::default();
     Context {
         client: own_writes::noted(Arc::clone(&own_writes), client),
         cloud,
         engines: Arc::new(PgWire),
-        kubelets: Arc::new(Https),
+        kubelets,
         inventory,
         limits,
         offerings: Arc::new(Offerings::new(

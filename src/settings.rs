@@ -3,12 +3,14 @@
 mod network;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
 use serde::Serialize;
 
 pub use self::network::{Network, Peers};
+use crate::cluster::kubelet::account::Account;
 
 /// The settings of `freehold run`.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -49,6 +51,17 @@ pub struct Settings {
     /// replaced. Default: none.
     #[arg(long, env = "FREEHOLD_DATABASE_PRIORITY_CLASS")]
     pub database_priority_class: Option<String>,
+
+    /// The ServiceAccount, NAMESPACE/NAME, as which kubelets are asked how much of a file system is used
+    /// (spec.storage.autoGrow): it has no right but to get nodes/stats, since each machine is given its token.
+    /// Default: none, and kubelets are not asked.
+    #[arg(long, env = "FREEHOLD_KUBELET_ACCOUNT", value_name = "NAMESPACE/NAME")]
+    pub kubelet_account: Option<Account>,
+
+    /// The file with the certificate authority of the kubelets' certificates, where that is not the cluster's
+    /// own.
+    #[arg(long, env = "FREEHOLD_KUBELET_CERTIFICATE_AUTHORITY", value_name = "FILE")]
+    pub kubelet_certificate_authority: Option<PathBuf>,
 
     /// What the databases' NetworkPolicies admit beside their clients.
     #[command(flatten)]

@@ -84,7 +84,9 @@ pub enum Unmeasured {
     /// The kubelet of the machine does not answer the operator, at its internal address and port (10250), or
     /// not with a certificate of the cluster's certificate authority.
     Unreachable,
-    /// The kubelet lets the operator not read its statistics: the right nodes/stats is missing.
+    /// The operator has no account as which it asks kubelets: `--kubelet-account`, which the chart sets.
+    NoAccount,
+    /// The kubelet does not let that account read its statistics: the right nodes/stats is missing.
     Forbidden,
     /// No pod has the volume mounted there.
     NotMounted,

@@ -4,18 +4,23 @@
 //! `nodes/proxy`, with which one can run commands in every pod. `nodes/stats` is for `/stats/` alone
 //! (Kubernetes documentation, "Kubelet authentication/authorization").
 
+pub mod account;
+
 use std::fmt::Write as _;
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use http::{Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Limited};
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::client::Body;
 use kube::{Client, Config, ResourceExt as _};
 use serde::Deserialize;
 
+use self::account::{Account, Tokens};
 use crate::api::database::Unmeasured;
 use crate::error_chain::Chain;
 
@@ -58,9 +63,31 @@ pub trait Kubelets: Send + Sync + 'static {
     ) -> Result<DiskUsage, Unmeasured>;
 }
 
-/// Kubelets over HTTPS, with the operator's own credentials. Their certificates must be of the cluster's
+/// Kubelets over HTTPS, asked as an account of its own. Their certificates must be of the cluster's
 /// certificate authority: no other endpoint is given the token.
-pub struct Https;
+pub struct Https {
+    tokens: Option<Tokens>,
+    authority: Option<PathBuf>,
+}
+
+impl Https {
+    /// Kubelets that are asked as this account, if there is one, and whose certificates are of the authority
+    /// in this file; of that of the API server without one.
+    pub fn new(client: Client, account: Option<&Account>, authority: Option<PathBuf>) -> Self {
+        Self { tokens: account.map(|account| Tokens::of(client, account)), authority }
+    }
+
+    /// How kubelets are reached: with nothing of the operator's own credentials.
+    async fn config(&self, tokens: &Tokens) -> Result<Config, String> {
+        let mut config = Config::infer().await.map_err(|error| Chain(&error).to_string())?;
+        config.auth_info = tokens.auth_info(Timestamp::now()).await.map_err(|error| Chain(&error).to_string())?;
+        if let Some(authority) = &self.authority {
+            config.root_cert = None;
+            config.root_cert_file = Some(authority.clone());
+        }
+        Ok(config)
+    }
+}
 
 #[async_trait]
 impl Kubelets for Https {
@@ -74,8 +101,8 @@ impl Kubelets for Https {
             tracing::debug!(core_node = core_node.name_any(), why, "a kubelet did not say what is used");
             Unmeasured::Unreachable
         };
-        let config = Config::infer().await.map_err(|error| failed(Chain(&error).to_string()))?;
-        let asking = ask(config, core_node);
+        let tokens = self.tokens.as_ref().ok_or(Unmeasured::NoAccount)?;
+        let asking = async { ask(self.config(tokens).await?, core_node).await };
         let (status, body) = tokio::time::timeout(LIMIT, asking)
             .await
             .map_err(|_| failed(format!("no answer within {} s", LIMIT.as_secs())))?

@@ -21,11 +21,6 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [""]
   resources: [nodes]
   verbs: [get, list, watch, patch, delete]
-# How much of a file system is used, where spec.storage.autoGrow asks for it: each kubelet asks the API server for this right. Never
-# nodes/proxy, with which one can run commands in every pod.
-- apiGroups: [""]
-  resources: [nodes/stats]
-  verbs: [get]
 - apiGroups: [""]
   resources: [persistentvolumes]
   verbs: [get, list, watch, create, patch, delete]
@@ -109,4 +104,12 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [list]
+{{- end }}
+
+{{/* Of the account as which kubelets are asked how much of a file system is used: each machine is given its token. Never nodes/proxy, with
+which one can run commands in every pod. */}}
+{{- define "freehold.kubeletRules" -}}
+- apiGroups: [""]
+  resources: [nodes/stats]
+  verbs: [get]
 {{- end }}

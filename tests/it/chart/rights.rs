@@ -79,7 +79,6 @@ fn the_rights_to_what_lies_in_namespaces_are_for_those_that_are_watched() {
             let of_the_cluster = [
                 "nodeclasses",
                 "nodes",
-                "nodes/stats",
                 "persistentvolumes",
                 "storageclasses",
                 "namespaces",
