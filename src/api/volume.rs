@@ -134,6 +134,11 @@ pub struct VolumeSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adopt: Option<AdoptedVolume>,
 
+    /// True once Freehold may have made the size larger than the Database requests (spec.storage.autoGrow
+    /// there): the size stays, also without that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub auto_grown: bool,
+
     /// True releases the volume when this object is deleted, whatever the deletionPolicy says: the EBS
     /// volume, the PersistentVolume and the claim stay, without what Freehold has put on them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -249,6 +249,7 @@ impl Unrecorded {
             adopt_retained: None,
             adopt: None,
             release: false,
+            auto_grown: false,
             deletion_decided: false,
             deletion_policy: DeletionPolicy::Retain,
         };

@@ -53,12 +53,11 @@ pub(super) enum Judgement {
 /// have grown it, or what it is to have.
 pub(super) fn wanted(facts: &Facts, now: Timestamp) -> Option<i32> {
     let storage = &facts.database.spec.storage;
-    let status = facts.database.status.as_ref().and_then(|status| status.auto_grow.as_ref());
-    let has_grown = status.is_some_and(|status| status.size.is_some());
-    if storage.auto_grow.is_none() && !has_grown {
+    let volume = &facts.volume?.spec;
+    if storage.auto_grow.is_none() && !volume.auto_grown {
         return None;
     }
-    let (spec, has) = (storage.size.gib()?, facts.volume?.spec.size.gib()?);
+    let (spec, has) = (storage.size.gib()?, volume.size.gib()?);
     let to = if let Judgement::Grow(size) = judge(facts, now) { size } else { has };
     Some(to).filter(|to| *to > spec)
 }

@@ -34,6 +34,7 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         snapshot_id: restored.map(|restored| restored.snapshot_id.clone()),
         initialization_rate: restored.and(rate),
         adopt: None,
+        auto_grown: false,
         release: false,
         deletion_decided: false,
         adopt_retained: adopt_retained.clone(),

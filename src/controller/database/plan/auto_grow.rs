@@ -52,7 +52,7 @@ pub(in crate::controller::database) fn shown(
     if is_leaving(observed) {
         return before;
     }
-    let size = grown_to(observed, before.as_ref());
+    let size = grown_to(observed);
     let judgement = judge(&facts(observed), now);
     let state = match judgement {
         _ if observed.database.spec.storage.auto_grow.is_none() => {
@@ -92,9 +92,9 @@ fn is_limited_by_class(observed: &Observed) -> bool {
 }
 
 /// The size of the Volume, where it is more than the spec's and Freehold may have given it.
-fn grown_to(observed: &Observed, before: Option<&AutoGrowStatus>) -> Option<Size> {
+fn grown_to(observed: &Observed) -> Option<Size> {
     let storage = &observed.database.spec.storage;
-    let may_have_grown = storage.auto_grow.is_some() || before.is_some_and(|before| before.size.is_some());
     let volume = &observed.volume.ours()?.spec;
+    let may_have_grown = storage.auto_grow.is_some() || volume.auto_grown;
     (may_have_grown && volume.size.gib() > storage.size.gib()).then(|| volume.size.clone())
 }

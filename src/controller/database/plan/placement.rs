@@ -77,6 +77,9 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
     let is_deleted = volume.metadata.deletion_timestamp.is_some();
     wanted.deletion_decided = volume.spec.deletion_decided && is_deleted;
     wanted.release = volume.spec.release;
+    let grows = wanted.size.gib() > volume.spec.size.gib();
+    let may_grow = observed.database.spec.storage.auto_grow.is_some();
+    wanted.auto_grown = volume.spec.auto_grown || (may_grow && grows);
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))
 }

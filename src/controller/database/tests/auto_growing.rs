@@ -81,7 +81,7 @@ fn a_volume_grows_by_as_many_steps_as_leave_less_used_than_the_threshold() {
         (60, json!({"thresholdPercent": 60, "stepPercent": 100}), Some("200Gi")),
         (100, json!({"thresholdPercent": 50, "stepPercent": 10}), Some("218Gi")),
     ] {
-        let grown = expected.map(|size| format!("[update volume-uid {{\"size\":\"{size}\"}}] Progressing"));
+        let grown = expected.map(|size| format!("[update volume-uid {{\"autoGrown\":true,\"size\":\"{size}\"}}] Progressing"));
         let world = used(percent, policy.clone());
         assert_eq!(done(&world), grown.unwrap_or_else(|| NOTHING.to_owned()), "{percent} % of {policy}");
     }
@@ -124,7 +124,7 @@ fn an_engine_that_a_full_disk_keeps_from_starting_gets_more() {
     let status = json!({"phase": "Running", "podIP": "10.0.0.7", "containerStatuses": [container_status(
         json!({"waiting": {"reason": "CrashLoopBackOff"}}))]});
     let world = with(used(100, json!({})), |it| it.pod = it.pod.take().map(|pod| pod_with(pod, status)));
-    assert!(done(&world).contains("update volume-uid {\"size\":\"144Gi\"}"), "{}", done(&world));
+    assert!(done(&world).contains("update volume-uid {\"autoGrown\":true,\"size\":\"144Gi\"}"), "{}", done(&world));
 }
 
 #[test]
@@ -132,14 +132,14 @@ fn what_has_grown_stays_whatever_becomes_of_the_policy_and_the_spec() {
     let grown = of_size(used(50, json!({})), "144Gi");
     assert_eq!(done(&grown), NOTHING);
     let off = with(grown.clone(), |it| {
-        it.database.status.as_mut().unwrap().auto_grow = shown(it);
+        volume(it).spec.auto_grown = true;
         *policy(it) = None;
     });
     assert_eq!(done(&off), NOTHING);
     assert_eq!(state(&off), AutoGrowState::Off);
     let edited = |size: &str| with(grown.clone(), |it| it.database.spec.storage.size = Size(size.to_owned()));
     assert_eq!(done(&edited("120Gi")), NOTHING, "it has more");
-    assert_eq!(done(&edited("200Gi")), "[update volume-uid {\"size\":\"200Gi\"}] Progressing");
+    assert_eq!(done(&edited("200Gi")), "[update volume-uid {\"autoGrown\":true,\"size\":\"200Gi\"}] Progressing");
     let lowered = with(grown, |it| policy(it).as_mut().unwrap().max_size = Size("110Gi".to_owned()));
     assert_eq!(done(&lowered), NOTHING);
 }
@@ -149,7 +149,7 @@ fn a_class_that_permits_no_more_keeps_the_volume_and_the_database_as_they_are() 
     let limits = |most: &str| json!({"limits": {"storage": most}});
     assert_eq!(
         done(&of_class(full(), limits("110Gi"))),
-        "[update volume-uid {\"size\":\"110Gi\"}] Progressing"
+        "[update volume-uid {\"autoGrown\":true,\"size\":\"110Gi\"}] Progressing"
     );
     let limited = of_class(of_size(full(), "110Gi"), limits("110Gi"));
     assert_eq!(done(&limited), NOTHING);
