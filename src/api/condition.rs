@@ -270,6 +270,9 @@ pub enum Reason {
     CredentialsUnreadable,
     /// A changed spec awaits the restart of the pod.
     RestartPending,
+    /// The machine cannot pull the engine's next image: the engine goes on with the one that it has; the
+    /// message says what the kubelet reports.
+    ImageNotPulled,
     /// The pod of an adopted database goes on as it is, and changes when it is started the next time; nothing
     /// restarts for it.
     AtNextStart,

@@ -16,8 +16,8 @@ pub use super::database_config::{
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_restore::{Initialization, Restore, Restored};
 pub use super::database_status::{
-    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
-    Occurrence, Release, Replacement,
+    Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, ImagePull,
+    NotStarting, Occurrence, PullOutcome, Release, Replacement,
 };
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
 

@@ -76,6 +76,10 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_starting: Option<NotStarting>,
 
+    /// The pull of the engine's next image, while the engine goes on with the one that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_pull: Option<ImagePull>,
+
     /// The newest version of QuestDB that was started on the data. No older one is started on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
@@ -243,6 +247,30 @@ pub struct NotStarting {
 
     /// When the last one was replaced.
     pub at: Time,
+}
+
+/// A pull of the engine's next image: written before the pod that pulls it is created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImagePull {
+    /// The image.
+    pub image: String,
+
+    /// Since when.
+    pub since: Time,
+
+    /// What is known of it, once something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<PullOutcome>,
+}
+
+/// What is known of a pull.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PullOutcome {
+    /// The kubelet of the machine cannot pull the image: the engine goes on without it.
+    NotPulled,
+    /// The API server has refused the pod that is to pull it: nothing is awaited.
+    NotTried,
 }
 
 /// Something that interrupted the database, or was done to it.

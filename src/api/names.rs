@@ -94,12 +94,25 @@ impl Names {
     pub fn pod(&self) -> String {
         pod(&self.stateful_set)
     }
+
+    /// The pod that pulls the engine's next image.
+    pub fn pull_pod(&self) -> String {
+        pull_pod(&self.stateful_set)
+    }
 }
 
 /// The pod of a StatefulSet of this name.
 pub fn pod(stateful_set: &str) -> String {
     format!("{stateful_set}-0")
 }
+
+/// The pod that pulls the next image of the engine of a StatefulSet of this name.
+pub fn pull_pod(stateful_set: &str) -> String {
+    format!("{stateful_set}-0-pull")
+}
+
+/// What that pod runs: nothing.
+pub const PULL_COMMAND: &str = "true";
 
 /// The Volume of the Database that a Node of this name belongs to.
 pub fn volume_of_node(node: &str) -> Option<&str> {

@@ -22,6 +22,7 @@ mod named;
 mod operators;
 mod orphans;
 mod person;
+mod pulled;
 mod record;
 mod reloaded;
 mod rotated;
@@ -129,6 +130,11 @@ fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
 #[test]
 fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 20, reloaded::changed);
+}
+
+#[test]
+fn an_engine_is_not_ended_for_an_image_that_its_machine_cannot_pull() {
+    judge(each(&[(1, ())], |()| pulled::changed()));
 }
 
 #[test]

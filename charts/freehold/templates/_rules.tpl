@@ -64,9 +64,10 @@ The operator's rights. The tests run it with these and no others, and fail when 
 - apiGroups: [""]
   resources: [configmaps, persistentvolumeclaims, serviceaccounts, services]
   verbs: [get, list, watch, create, patch, delete]
+# Created: the pod that pulls an engine's next image.
 - apiGroups: [""]
   resources: [pods]
-  verbs: [get, list, watch, delete]
+  verbs: [get, list, watch, create, delete]
 # Credentials: read by name, never listed; changed to rotate a password.
 - apiGroups: [""]
   resources: [secrets]

@@ -8,13 +8,14 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
-use kube::api::{Api, PostParams};
+use kube::api::Api;
 use serde_json::{Value, json};
 
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
+use super::act_pull::{end_pull, pull_image};
 use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
-use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
+use super::apply::{Answers, apply, apply_config_map, apply_spec, created, merge, release_child};
 use super::build;
 use super::cause::{NodeDeletion, RestartCause};
 use super::child_kind::ChildKind;
@@ -24,7 +25,7 @@ use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
-use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
+use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::Events;
@@ -154,6 +155,8 @@ async fn one(
         Action::ReplacePod(name, uid, as_read, why) => {
             replace_pod(name, uid, as_read.as_deref(), why, acted, ctx, events).await?;
         }
+        Action::PullImage(puller, record) => pull_image(puller, record, acted, ctx).await?,
+        Action::EndPull(uid) => end_pull(uid, names, ctx).await?,
         Action::FreeClaim(claim) => free_claim(claim, ctx).await?,
         Action::KeepCredentials(held) => keep_credentials(held, names, acted, ctx, events).await?,
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
@@ -383,8 +386,4 @@ async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context)
         "annotations": {ADOPTED_BY_ANNOTATION: holder.map(Holder::to_annotation)},
     }});
     merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
-}
-
-fn created() -> PostParams {
-    PostParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }

@@ -2,6 +2,7 @@
 
 pub mod act;
 mod act_password;
+mod act_pull;
 mod act_reload;
 mod act_stateful_set;
 pub mod apply;

@@ -152,6 +152,52 @@ pub fn engine_wait(pod: Option<&Pod>, engine: Option<&str>) -> Option<EngineWait
     Some(EngineWait::ContainerStarting { pod: name })
 }
 
+/// The container of the pod that pulls an engine's next image.
+pub const PULL_CONTAINER: &str = "pull";
+
+/// What is known of the image that a pod pulls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// The machine has it.
+    Yes,
+    /// The kubelet cannot pull it, and says this.
+    No(String),
+    /// The pod has ended, and does not show whether it was pulled.
+    Unknown,
+}
+
+/// Reasons of a waiting container that has no image (Kubernetes source, pkg/kubelet/images/types.go and, of
+/// container runtimes, pkg/kubelet/container/sync_result.go).
+const WITHOUT_IMAGE: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+
+/// What such a pod shows of its image; `None` until it does. A container that could not be created, or not be
+/// run, has its image.
+pub fn pulled(pod: &Pod) -> Option<Pulled> {
+    let status = pod.status.as_ref()?;
+    let container = status.container_statuses.iter().flatten().find(|it| it.name == PULL_CONTAINER);
+    if let Some(container) = container {
+        let is_running = container.state.as_ref().is_some_and(|state| state.running.is_some());
+        match failure(container) {
+            _ if is_running || !container.image_id.is_empty() => return Some(Pulled::Yes),
+            Some(Failure::Container { reason, message }) if WITHOUT_IMAGE.contains(&reason.as_str()) => {
+                let said = message.map_or_else(|| reason.clone(), |message| format!("{reason}: {message}"));
+                return Some(Pulled::No(said.chars().take(LONGEST_MESSAGE).collect()));
+            }
+            Some(_) => return Some(Pulled::Yes),
+            None => {}
+        }
+    }
+    matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")).then_some(Pulled::Unknown)
+}
+
 /// The node that the pod was put on.
 pub fn machine(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref().filter(|name| !name.is_empty())

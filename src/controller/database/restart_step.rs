@@ -8,6 +8,18 @@ use crate::controller::blocker::Blocker;
 /// How far the restart of a pod is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RestartStep {
+    /// The machine is to have the next image before anything changes.
+    Pulling {
+        /// The image.
+        image: String,
+    },
+    /// The machine cannot pull the next image, and the pod stays.
+    NotPulled {
+        /// The image.
+        image: String,
+        /// What the kubelet says; none right after it was started anew.
+        said: Option<String>,
+    },
     /// The new template is being applied.
     ApplyingTemplate,
     /// The pod is stopping.

@@ -22,7 +22,7 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{going_back, next_start, reload, rotation};
+use super::plan::{going_back, next_start, pull, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -138,6 +138,7 @@ pub fn status(
         replacement: replacement(observed, decided.new_node.as_ref(), old.replacement),
         run: history::run(observed, now),
         not_starting: old.not_starting,
+        image_pull: pull::shown(observed, old.image_pull),
         volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
         engine_version: started::newest(observed, old.engine_version),
         applied: drift::record(observed, findings, old.applied, &decided.answers, acted.error.is_some()),

@@ -13,6 +13,7 @@ mod observe;
 mod permission;
 mod plan;
 mod pod;
+mod pulling;
 mod random;
 mod releasing;
 mod reloading;
@@ -25,12 +26,12 @@ mod versions;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::ByteString;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetStatus};
 use k8s_openapi::api::core::v1::{Node as CoreNode, Pod, Secret};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
+use self::access::secret_with;
 use super::build;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials, HeldSecret};
@@ -121,6 +122,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         stateful_set: Child::Absent,
         legacy: None,
         pod: None,
+        puller: Child::Absent,
         attachment: None,
         core_nodes: Vec::new(),
         labelled: Vec::new(),
@@ -184,6 +186,7 @@ fn as_applied(world: &mut Observed) {
         stateful_set: world.stateful_set.ours().map(set),
         ..Applied::default()
     });
+    world.puller = pulling::done(world);
 }
 
 /// The same world after an edit of the spec.
@@ -289,16 +292,6 @@ fn deleting<K: Resource>(object: &mut K, second: i64) {
         Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(second)));
 }
 
-fn secret_with(password: &[u8]) -> Secret {
-    let mut secret = build::credentials(
-        &Names::of(&database(json!({}), json!({}))),
-        settled().profile.as_ref().unwrap(),
-        &Password::fixed(),
-    );
-    secret.data.as_mut().unwrap().insert("password".to_owned(), ByteString(password.to_vec()));
-    with_uid(secret, "secret-uid")
-}
-
 /// A plan in one line: its actions, then what it waits for.
 fn line(plan: &Plan) -> String {
     let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.is_stalled()));
@@ -382,6 +375,8 @@ fn word(action: &Action) -> String {
         Action::RecordNotStarting(record) => {
             format!("record {} pods, the last {}", record.pods, record.pod_uid)
         }
+        Action::PullImage(_, record) => format!("pull {}", record.image),
+        Action::EndPull(uid) => format!("end pull {uid}"),
         Action::FreeClaim(claim) => format!("free {}", claim.name_any()),
         Action::KeepCredentials(held) => format!("keep {}", held.0.name_any()),
         Action::DeleteChild(kind, name, _) => format!("delete {kind:?} {name}"),

@@ -38,6 +38,7 @@ impl DatabaseWait {
             Self::Replacing { cause, step, .. } => step.reason(cause),
             Self::MovingPod(_) => Reason::Moving,
             Self::ClaimUnusable(..) => Reason::AwaitingBinding,
+            Self::RestartPending { step: RestartStep::NotPulled { .. }, .. } => Reason::ImageNotPulled,
             Self::RestartPending { .. } | Self::EngineOutdated => Reason::RestartPending,
             Self::PodAltered { .. } => Reason::Altered,
             Self::StartingEngine => Reason::AwaitingPod,
@@ -83,7 +84,7 @@ impl DatabaseWait {
                 step: ReplaceStep::NoRoom { .. } | ReplaceStep::Recurring { is_stalled: true, .. },
                 ..
             }
-            | Self::RestartPending { step: RestartStep::NoRoom(_), .. }
+            | Self::RestartPending { step: RestartStep::NoRoom(_) | RestartStep::NotPulled { .. }, .. }
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
             Self::AddingFinalizer
@@ -134,6 +135,11 @@ impl DatabaseWait {
     /// Whether a machine has too little room for the pod.
     pub fn is_for_room(&self) -> bool {
         matches!(self, Self::RestartPending { step: RestartStep::NoRoom(_), .. })
+    }
+
+    /// Whether an image is being pulled, which is not awaited for ever.
+    pub fn is_for_image(&self) -> bool {
+        matches!(self, Self::RestartPending { step: RestartStep::Pulling { .. }, .. })
     }
 
     /// Whether the engine fails by itself.

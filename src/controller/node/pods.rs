@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
-use kube::ResourceExt;
+use kube::{Resource, ResourceExt};
 
 use crate::api::keys::{DATABASE_NAME_LABEL, MIRROR_POD_ANNOTATION, STATEFUL_SET_ANNOTATION};
-use crate::api::{Node, names};
+use crate::api::names::PULL_COMMAND;
+use crate::api::{Database, Node, names};
 use crate::cluster::controller_of;
 use crate::settings::Timing;
 use crate::time::later;
@@ -39,6 +40,26 @@ fn is_own(pod: &Pod, node: &Node) -> bool {
     }
 }
 
+/// Whether a pod only pulls the next image of this Node's database: it ends at once, has none of the data,
+/// and is awaited by nothing. It is known by what it is, whoever made it: it runs nothing.
+fn only_pulls(pod: &Pod, node: &Node) -> bool {
+    let is_of_database = controller_of(pod).is_some_and(|owner| {
+        owner.kind == Database::kind(&()) && owner.api_version == Database::api_version(&())
+    });
+    let set = node.labels().get(DATABASE_NAME_LABEL);
+    let is_named = set.is_some_and(|set| pod.metadata.name == Some(names::pull_pod(set)));
+    let runs_nothing = pod.spec.as_ref().is_some_and(|spec| {
+        let are_idle = spec
+            .containers
+            .iter()
+            .all(|it| it.command.as_deref().is_some_and(|words| words == [PULL_COMMAND]));
+        are_idle
+            && spec.volumes.as_ref().is_none_or(Vec::is_empty)
+            && spec.init_containers.as_ref().is_none_or(Vec::is_empty)
+    });
+    is_of_database && is_named && runs_nothing && pod.namespace() == node.namespace()
+}
+
 /// Whether its containers have ended for good: it uses nothing of the machine any more.
 fn has_finished(pod: &Pod) -> bool {
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
@@ -47,12 +68,12 @@ fn has_finished(pod: &Pod) -> bool {
 
 /// The database's own pods on the machine.
 pub(super) fn own<'a>(pods: &'a [Pod], node: &'a Node) -> impl Iterator<Item = &'a Pod> {
-    pods.iter().filter(|pod| is_own(pod, node))
+    pods.iter().filter(|pod| is_own(pod, node) && !only_pulls(pod, node))
 }
 
 /// The pods that have no business on the machine and still use it.
 pub(super) fn foreign<'a>(pods: &'a [Pod], node: &'a Node) -> impl Iterator<Item = &'a Pod> {
-    pods.iter().filter(|pod| !is_own(pod, node) && !has_finished(pod))
+    pods.iter().filter(|pod| !is_own(pod, node) && !only_pulls(pod, node) && !has_finished(pod))
 }
 
 /// Whether a pod may still end by itself: Kubernetes sets the time at which its grace is over.

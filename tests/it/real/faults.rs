@@ -49,22 +49,25 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
 }
 
 #[test]
-fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
+fn an_image_that_does_not_exist_is_told_and_the_engine_serves_on() {
     with_operator("no-image", |env| async move {
         let spec = env.postgresql();
         let writer = env.written(&spec, Dialect::Postgresql).await;
-        let volumes = env.data_volumes();
+        let (volumes, before) = (env.data_volumes(), env.run_of("orders").await);
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
         let major = version.split('.').next().unwrap().to_owned();
         env.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
-        let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
+        let message = until_condition(&env, "Ready", "False", "ImageNotPulled").await;
         assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
+        assert_eq!(writer.last_failure(), None);
         let after = env.data_volumes();
         assert_eq!(
             after.iter().map(|volume| &volume.id).collect::<Vec<_>>(),
             volumes.iter().map(|volume| &volume.id).collect::<Vec<_>>()
         );
         env.edit("orders", &json!({"engine": {"version": version}})).await;
+        env.serves("orders").await;
+        assert_eq!((writer.last_failure(), env.run_of("orders").await), (None, before));
         keeps_its_rows(&env, writer).await;
         env
     });

@@ -210,7 +210,16 @@ fn tries_of_the_operator() -> Vec<Try> {
         merge(&mut pod, &changes);
         workload("apps/v1", "StatefulSet", &pod)
     };
-    let mounted = json!({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]});
+    let idle = |command: Value| {
+        json!({"name": "c", "image": "c:1", "command": command,
+            "securityContext": {"allowPrivilegeEscalation": false}})
+    };
+    let pulls = |changes: Value| {
+        let mut spec = json!({"automountServiceAccountToken": false, "containers": [idle(json!(["true"]))]});
+        merge(&mut spec, &changes);
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray"}, "spec": spec})
+    };
+    let mounted = || json!({"volumes": [{"name": "host", "hostPath": {"path": "/"}}]});
     let privileged = json!({"containers": [{"name": "c", "image": "c:1",
         "securityContext": {"privileged": true}}]});
     let here = Some(OURS);
@@ -220,9 +229,12 @@ fn tries_of_the_operator() -> Vec<Try> {
         (OPERATOR, persistent_volume(&json!({}), &host), None, "of the EBS CSI driver only"),
         (OPERATOR, set(json!({})), here, ""),
         (OPERATOR, set(json!({"automountServiceAccountToken": true})), here, "service account's token"),
-        (OPERATOR, set(mounted), here, "without hostPath"),
+        (OPERATOR, set(mounted()), here, "without hostPath"),
         (OPERATOR, set(json!({"hostNetwork": true})), here, "without hostPath"),
         (OPERATOR, set(privileged), here, "without privileged containers"),
+        (OPERATOR, pulls(json!({})), here, ""),
+        (OPERATOR, pulls(mounted()), here, "run nothing only"),
+        (OPERATOR, pulls(json!({"containers": [idle(json!(["sh"]))]})), here, "run nothing only"),
     ]
 }
 
@@ -284,6 +296,8 @@ fn tenants_and_a_stolen_token_are_refused_with_a_sentence_and_databases_live_as_
         env.edit("orders", &json!({"storage": {"size": "200Gi"}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"access": {"passwordGeneration": 2}})).await;
+        env.ready("orders").await;
+        env.edit("orders", &json!({"engine": {"version": "9.3.5"}})).await;
         env.ready("orders").await;
         env.edit("orders", &json!({"running": false})).await;
         env.until_condition("orders", "Ready", "False", "Paused").await;

@@ -10,6 +10,7 @@ mod memory;
 mod network_policy;
 mod node;
 mod noted;
+mod pull;
 mod recovery;
 mod released;
 mod secret;
@@ -43,6 +44,7 @@ pub use memory::{
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use noted::noted;
+pub use pull::pull_pod;
 pub use released::{released, released_as_found};
 pub use secret::{
     CredentialsError, check_credentials, credentials, next_password, of_generation, password_generation,

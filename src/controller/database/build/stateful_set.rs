@@ -80,7 +80,7 @@ pub(super) fn unreachable() -> Vec<Toleration> {
     [NOT_READY_TAINT, UNREACHABLE_TAINT].map(endures).to_vec()
 }
 
-fn endures(taint: &str) -> Toleration {
+pub(super) fn endures(taint: &str) -> Toleration {
     Toleration {
         key: Some(taint.to_owned()),
         operator: Some("Exists".to_owned()),
@@ -122,7 +122,7 @@ fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
     }
 }
 
-fn pull_secrets(profile: &Profile) -> Option<Vec<LocalObjectReference>> {
+pub(super) fn pull_secrets(profile: &Profile) -> Option<Vec<LocalObjectReference>> {
     let secrets = || profile.pull_secrets.iter().map(|name| LocalObjectReference { name: name.clone() });
     (!profile.pull_secrets.is_empty()).then(|| secrets().collect())
 }

@@ -296,6 +296,16 @@ impl ReplaceStep {
 impl RestartStep {
     fn message(&self) -> String {
         match self {
+            Self::Pulling { image } => {
+                format!("the machine pulls {image} first; the pod that runs stays until it is there")
+            }
+            Self::NotPulled { image, said } => {
+                let said = said.as_ref().map(|said| format!(": {said}")).unwrap_or_default();
+                format!(
+                    "the machine cannot pull {image}, and the pod that runs stays{said}. Correct spec.engine, \
+                     or make the image available: it is tried again"
+                )
+            }
             Self::ApplyingTemplate => "applying the new template".to_owned(),
             Self::Stopping => "the pod is stopping".to_owned(),
             Self::Deleting(cause) => cause.message(),

@@ -6,6 +6,7 @@ mod class;
 mod credentials;
 pub mod legacy;
 mod machines;
+mod puller;
 pub mod restore;
 pub mod retained;
 mod stage;
@@ -97,6 +98,8 @@ pub struct Observed {
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
+    /// The pod that pulls the engine's next image.
+    pub puller: Child<Pod>,
     /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not
     /// started.
     pub attachment: Option<VolumeAttachment>,
@@ -204,11 +207,10 @@ pub async fn observe(
         owned(&database, &names, copies, reads, ctx).await?;
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
-    // What an adopted database has of these was there before, is used by its name alone, and is never ours.
-    let derives = legacy.is_none();
-    let children = Children { derives, database: &database, reads, ctx };
     let stage = stage(&database, &nodes, &volume);
-    let needs = stage.needs_secrets();
+    let (derives, needs) = (legacy.is_none(), stage.needs_secrets());
+    // What an adopted database has of these was there before, is used by its name alone, and is never ours.
+    let children = Children { derives, database: &database, reads, ctx };
     let retained = held(deleting && needs, &names.retained_secret, &names, reads, ctx).await?;
     let as_reported = reads == Reads::Cached && is_as_reported(&database, &names, ctx);
     let is_read = derives && needs && !as_reported;
@@ -216,6 +218,7 @@ pub async fn observe(
     let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Box::new(Observed {
         profile: class::profile(&database, class.as_ref()),
+        puller: puller::observe(&database, &names, pod.as_ref(), class.as_ref(), copies, reads, ctx).await?,
         namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,

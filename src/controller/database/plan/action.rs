@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, PersistentVolume, PersistentVolumeClaim, Service, ServiceAccount,
+    ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Service, ServiceAccount,
 };
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::api::database::{
-    Adoption, ConfigStatus, NotStarting, Occurrence, Release, Replacement, Restored, WentBack,
+    Adoption, ConfigStatus, ImagePull, NotStarting, Occurrence, Release, Replacement, Restored, WentBack,
 };
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
@@ -47,7 +47,11 @@ impl Plan {
         let is_of_the_engine = |action: &Action| {
             matches!(
                 action,
-                Action::Scale(..) | Action::Unlabel(..) | Action::Relabel(..) | Action::DeleteNode(..)
+                Action::Scale(..)
+                    | Action::Unlabel(..)
+                    | Action::Relabel(..)
+                    | Action::DeleteNode(..)
+                    | Action::EndPull(_)
             )
         };
         !self.actions.iter().all(is_of_the_engine)
@@ -177,6 +181,10 @@ pub enum Action {
     ReplacePod(String, String, Option<String>, RestartCause),
     /// Write down that the pod is replaced because its engine keeps ending.
     RecordNotStarting(NotStarting),
+    /// Write down which image is pulled, and create the pod that pulls it.
+    PullImage(Box<Pod>, ImagePull),
+    /// Delete the pod that pulled an image: UID.
+    EndPull(String),
     /// Remove our finalizer from the claim of an adopted database, which may go.
     FreeClaim(Box<PersistentVolumeClaim>),
     /// Keep the credentials with the disk, under the name of what is retained.

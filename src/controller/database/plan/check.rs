@@ -64,6 +64,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordRestore(_)
+            | Action::PullImage(..)
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }
@@ -113,6 +114,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::Unlabel(..)
             | Action::Relabel(..)
             | Action::RecordNotStarting(_)
+            | Action::EndPull(_)
             | Action::ReplacePod(..) => {}
         }
     }

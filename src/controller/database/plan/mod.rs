@@ -19,6 +19,7 @@ mod failing;
 mod pause;
 mod placement;
 mod prerequisites;
+pub(super) mod pull;
 mod release;
 pub mod reload;
 mod repair;
@@ -88,7 +89,7 @@ fn decide(observed: &Observed, now: Timestamp) -> Plan {
         return Plan { waiting: Some(DatabaseWait::NotReleasable(cause)), ..plan.requeue(requeue) };
     }
     if is_leaving(observed) {
-        return deletion::plan(observed, now);
+        return pull::ended(deletion::plan(observed, now), observed);
     }
     lasting(observed, now)
 }
@@ -109,6 +110,10 @@ fn lasting(observed: &Observed, now: Timestamp) -> Plan {
 
 /// What the spec says, paused or running.
 fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
+    pull::ended(as_specified(observed, now), observed)
+}
+
+fn as_specified(observed: &Observed, now: Timestamp) -> Plan {
     if !observed.database.spec.running {
         return pause::plan(observed, now);
     }
@@ -198,7 +203,8 @@ fn serve(
     // reports of its machine.
     let is_asked = engine.as_ref().is_some_and(DatabaseWait::is_of_running_engine);
     let is_starting = || observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine()));
-    let requeue = if is_asked || is_starting() {
+    let is_pulling = engine.as_ref().is_some_and(DatabaseWait::is_for_image);
+    let requeue = if is_asked || is_pulling || is_starting() {
         Some(observed.timing.requeue_interval)
     } else {
         engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)

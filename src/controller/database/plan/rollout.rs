@@ -11,7 +11,7 @@ use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
-use super::{failing, going_back, permission, reload, room, rotation, sizing};
+use super::{failing, going_back, permission, pull, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -52,7 +52,9 @@ pub(super) fn plan(
     }
     // An engine that was stopped for its next password starts from the template that it had.
     let is_rotated = matches!(actions.last(), Some(Action::PutNextPasswordInForce(..)));
-    if let Some(wait) = reload::before_files(observed, actions, now) {
+    if let Some(wait) =
+        reload::before_files(observed, actions, now).or_else(|| pulling(observed, live, actions, now))
+    {
         run(live, actions);
         return Some(wait);
     }
@@ -74,13 +76,7 @@ pub(super) fn plan(
             if let Some(waiting) = resized(observed, live, pod, actions, now) {
                 return Some(waiting);
             }
-            if let Some((record, why)) = failing::due(observed, pod, now) {
-                let mut ending = Vec::new();
-                if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
-                    actions.extend(record.map(Action::RecordNotStarting));
-                    actions.append(&mut ending);
-                }
-            }
+            end_failing(observed, live, pod, actions, now);
             let waiting = engine_waiting(observed);
             // What is awaited of the machine that takes this one's place is said, and comes first.
             if waiting.is_some() || is_replaced {
@@ -89,6 +85,35 @@ pub(super) fn plan(
             rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation)
         }
         None => engine_waiting(observed),
+    }
+}
+
+/// What is awaited of the next image before anything changes.
+fn pulling(
+    observed: &Observed,
+    live: &StatefulSet,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) -> Option<DatabaseWait> {
+    let step = pull::before_restart(observed, actions, now)?;
+    let pod = observed.pod.as_ref()?;
+    end_failing(observed, live, pod, actions, now);
+    Some(restart_pending(pod, step))
+}
+
+/// An engine that keeps ending gets a new pod, of the template that is there.
+fn end_failing(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) {
+    let Some((record, why)) = failing::due(observed, pod, now) else { return };
+    let mut ending = Vec::new();
+    if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
+        actions.extend(record.map(Action::RecordNotStarting));
+        actions.append(&mut ending);
     }
 }
 
@@ -160,7 +185,8 @@ pub(super) fn before_move(
 ) -> Option<DatabaseWait> {
     let core_node = observed.core_node_of(node);
     let (Some(live), Some(pod)) = (observed.stateful_set.ours(), &observed.pod) else { return None };
-    if refused(observed, live).is_some() {
+    // Nor from one whose image no machine can be expected to pull.
+    if refused(observed, live).is_some() || pull::is_refused(observed) {
         return None;
     }
     if is_outdated(observed, live) {

@@ -24,7 +24,9 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         DatabaseWait::Replacing {
             step: ReplaceStep::Recurring { .. } | ReplaceStep::NoRoom { .. }, ..
         }
-        | DatabaseWait::RestartPending { step: RestartStep::NoRoom(_), .. }
+        | DatabaseWait::RestartPending {
+            step: RestartStep::NoRoom(_) | RestartStep::Pulling { .. }, ..
+        }
         | DatabaseWait::PodAltered { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::RestartPending { step: RestartStep::Unsettled(Some(_)), .. }
         | DatabaseWait::NotPermitted(_)

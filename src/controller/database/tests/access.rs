@@ -1,6 +1,7 @@
 //! The Service, the NetworkPolicy, the PodDisruptionBudget and the ServiceAccount of a Database: restored
 //! whatever another client does to them.
 
+use k8s_openapi::ByteString;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use pretty_assertions::assert_eq;
@@ -60,4 +61,15 @@ fn an_aws_role_that_another_client_gives_the_service_account_is_taken_out() {
     });
     let patch = json!({"automountServiceAccountToken": false, "metadata": {"uid": "account-uid"}});
     assert_eq!(row, format!("[mend account {patch}] as wanted"));
+}
+
+/// The Secret of the credentials with this password.
+pub(super) fn secret_with(password: &[u8]) -> Secret {
+    let mut secret = build::credentials(
+        &Names::of(&database(json!({}), json!({}))),
+        settled().profile.as_ref().unwrap(),
+        &Password::fixed(),
+    );
+    secret.data.as_mut().unwrap().insert("password".to_owned(), ByteString(password.to_vec()));
+    with_uid(secret, "secret-uid")
 }

@@ -5,6 +5,7 @@ mod pods;
 mod templates;
 
 use jiff::SignedDuration;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;

@@ -3,6 +3,7 @@
 mod invalid_spec;
 mod next_start;
 mod reload;
+mod restart;
 mod restore;
 mod rotation;
 
@@ -256,7 +257,6 @@ fn waits() -> Vec<DatabaseWait> {
     let (node, volume, secret) = (|| t("orders-1"), || t("orders-x"), || t("orders-admin"));
     let object = |kind: ObjectKind, name: &str| ObjectName::new(kind, name);
     let conflict = |objects: Vec<ObjectName>| DatabaseWait::NameConflict { objects, namespace: t("team-a") };
-    let restart = |step: RestartStep| DatabaseWait::RestartPending { pod: t("orders-0"), step };
     let altered = |step: RestartStep| DatabaseWait::PodAltered { pod: t("orders-0"), step };
     let attaching = |error: Option<String>| Attaching { core_node: t("ip-1"), since: Some(at(0)), error };
     let mut waits = vec![
@@ -286,11 +286,6 @@ fn waits() -> Vec<DatabaseWait> {
             to: t("ip-2"),
             cause: None,
         }),
-        restart(RestartStep::ApplyingTemplate),
-        restart(RestartStep::Stopping),
-        restart(RestartStep::Deleting(RestartCause::Settings)),
-        restart(RestartStep::NoRoom(NoRoom { resource: t("cpu"), allocatable: t("2") })),
-        restart(RestartStep::Blocked(Blocker::ChangeNotSeen(t("orders")))),
         altered(RestartStep::Deleting(RestartCause::AlteredTemplate)),
         altered(RestartStep::Unsettled(Some(at(0)))),
         altered(RestartStep::Unsettled(None)),
@@ -332,6 +327,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(invalid_spec::all().into_iter().map(DatabaseWait::InvalidSpec));
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
+    waits.extend(restart::waits());
     waits.extend(restore::waits().into_iter().chain(reload::waits()).chain(rotation::waits()));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([

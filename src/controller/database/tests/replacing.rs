@@ -205,8 +205,8 @@ fn another_major_version_of_postgresql_changes_nothing_and_another_minor_restart
     let edited = |version: &str| {
         let mut world = settled_as(spec("17.5"));
         world.database = database(spec(version), settled_status());
-        as_applied(&mut world);
         world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+        as_applied(&mut world);
         plan(&world, now())
     };
     assert_eq!(line(&edited("17.5")), "[] as wanted");

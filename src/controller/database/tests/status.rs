@@ -131,6 +131,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         engine_version,
         volume_deletion_policy: None,
         not_starting: None,
+        image_pull: None,
         first_ready_at,
         applied,
         adoption: None,

@@ -1,7 +1,10 @@
 //! Pods that have no business on a machine: they are deleted where they are seen, and awaited briefly.
 
+use k8s_openapi::api::core::v1::Volume as PodVolume;
+
 use super::*;
 use crate::api::keys::{DATABASE_NODE_LABEL, STATEFUL_SET_ANNOTATION};
+use crate::controller::node::pods::{awaited, foreign};
 
 /// A year.
 const YEAR: i64 = 31_536_000;
@@ -193,4 +196,29 @@ fn the_pod_of_an_adopted_database_is_its_own_by_the_name_of_its_stateful_set() {
     let annotation = (STATEFUL_SET_ANNOTATION.to_owned(), "legacy-db".to_owned());
     observed.node.metadata.annotations = Some(BTreeMap::from([annotation]));
     assert_eq!(plan(&observed, now()).actions, []);
+}
+
+#[test]
+fn a_pod_that_only_pulls_the_next_image_is_neither_foreign_nor_awaited() {
+    let pulls = |change: fn(&mut Pod)| {
+        let mut pod = foreign_pod("orders-0-pull", 1);
+        pod.metadata.namespace = Some("team-a".to_owned());
+        let owner = json!([{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+            "uid": "u", "controller": true}]);
+        pod.metadata.owner_references = serde_json::from_value(owner).unwrap();
+        pod.spec = serde_json::from_value(json!({"containers": [
+            {"name": "pull", "image": "questdb/questdb:9.3.5", "command": ["true"]}]}))
+        .unwrap();
+        change(&mut pod);
+        let observed = with(pod);
+        let is_foreign = foreign(&observed.pods, &observed.node).count() > 0;
+        (is_foreign, awaited(&observed.pods, &observed.node, &observed.timing, at(6)).len())
+    };
+    assert_eq!(pulls(|_| {}), (false, 0));
+    let foreign = (true, 1);
+    assert_eq!(pulls(|pod| pod.metadata.owner_references = None), foreign);
+    assert_eq!(pulls(|pod| pod.metadata.namespace = Some("team-b".to_owned())), foreign);
+    assert_eq!(pulls(|pod| pod.metadata.name = Some("ledger-0-pull".to_owned())), foreign);
+    assert_eq!(pulls(|pod| pod.spec.as_mut().unwrap().containers[0].command = None), foreign);
+    assert_eq!(pulls(|pod| pod.spec.as_mut().unwrap().volumes = Some(vec![PodVolume::default()])), foreign);
 }

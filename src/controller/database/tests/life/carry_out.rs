@@ -162,6 +162,7 @@ impl Life {
             Action::DeleteCredentials(_) => self.credentials = None,
             Action::DeleteChild(kind, ..) => self.delete_child(*kind),
             Action::RemoveFinalizer => self.is_gone = true,
+            Action::PullImage(..) | Action::EndPull(_) => panic!("no image changes in the model: {action:?}"),
             Action::FreeClaim(_)
             | Action::TakeRecord(_)
             | Action::ReleaseRecord(_)

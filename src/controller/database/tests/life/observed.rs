@@ -30,6 +30,7 @@ impl Life {
             disruption_budget: child(self.disruption_budget.as_ref()),
             stateful_set: child(self.stateful_set.as_ref()),
             pod: self.pod.clone(),
+            puller: Child::Absent,
             attachment: self.attachment(),
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),

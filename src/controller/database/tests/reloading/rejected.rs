@@ -24,7 +24,8 @@ fn a_database_whose_settings_are_rejected_goes_on_with_those_in_force_and_the_re
     assert!(done(&bigger).starts_with("[update volume-uid "), "nothing else waits for it");
     let mut newer = world.clone();
     newer.database.spec.engine.version = Some("17.7".to_owned());
-    let newer = with_config(newer, AFTER);
+    let mut newer = with_config(newer, AFTER);
+    newer.puller = pulling::done(&newer);
     assert_eq!(done(&newer), "[apply config config-uid, apply set set-uid x1] RestartPending");
     let Some(Action::ApplyConfigMap(files)) = plan(&newer, now()).actions.into_iter().next() else {
         panic!()
