@@ -41,8 +41,8 @@ pub struct OperatorPod {
     pods: Api<Pod>,
     /// Of the box that it runs in.
     box_name: String,
-    /// How often its container was started again before it was killed.
-    restarts: i32,
+    /// How often its container had been started again when it was killed; none unless it was, and is awaited.
+    killed_at: Option<i32>,
 }
 
 impl OperatorPod {
@@ -68,7 +68,7 @@ impl OperatorPod {
             kubeconfig: record.kubeconfig.clone(),
             pods: Api::namespaced(client.clone(), NAMESPACE),
             box_name: record.name.clone(),
-            restarts: 0,
+            killed_at: None,
         };
         let values = values.display().to_string();
         println!("helm install {RELEASE} charts/freehold --namespace {NAMESPACE} --values {values}");
@@ -97,29 +97,26 @@ impl OperatorPod {
     /// SIGKILL, from outside: inside, the kernel shields it.
     pub async fn kill(&mut self) -> Result<(), Failure> {
         let (pod, process) = self.running().await?;
-        self.restarts = restarts(&pod);
+        self.killed_at = Some(restarts(&pod));
         process.signal(Signal::SIGKILL);
         Ok(())
     }
 
     /// Waits until its kubelet has started it again and it is ready.
     pub async fn back(&mut self, cache: &Cache) -> Result<(), Failure> {
-        self.running_after(Some(self.restarts)).await?;
-        self.remember(cache).await
+        self.remember(cache).await?;
+        self.killed_at = None;
+        Ok(())
     }
 
-    /// Its pod, and its process on this host. An operator that lost its Lease, as on a host that stood still
-    /// for seconds, has ended itself: its kubelet starts it again.
+    /// Its pod and its process on this host, once it is ready: after it was killed, and also where it has
+    /// ended itself, since it lost its Lease on a host that stood still for seconds, its kubelet starts it
+    /// again.
     async fn running(&self) -> Result<(Pod, Identity), Failure> {
-        self.running_after(None).await
-    }
-
-    /// The same, once its container was started again more often than this.
-    async fn running_after(&self, killed_at: Option<i32>) -> Result<(Pod, Identity), Failure> {
         let started = Instant::now();
         loop {
             let pod = self.pod().await?;
-            let is_again = killed_at.is_none_or(|before| restarts(&pod) > before);
+            let is_again = self.killed_at.is_none_or(|before| restarts(&pod) > before);
             if let (true, true, Ok(process)) = (is_again, is_ready(&pod), first_process_of(&pod)) {
                 return Ok((pod, process));
             }
