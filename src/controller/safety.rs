@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{Node as CoreNode, PersistentVolume, Pod};
+use k8s_openapi::api::core::v1::{Node as CoreNode, NodeCondition, PersistentVolume, Pod};
 use kube::ResourceExt;
 
 use super::blocker::{Blocker, DuplicateKept};
@@ -36,12 +36,7 @@ pub enum Kubelet {
 /// How ready the core Node's kubelet is.
 pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
     let Some(core_node) = core_node else { return Kubelet::Absent };
-    let condition = core_node
-        .status
-        .as_ref()
-        .and_then(|status| status.conditions.as_ref())
-        .and_then(|conditions| conditions.iter().find(|condition| condition.type_ == "Ready"));
-    match condition {
+    match reported(core_node) {
         Some(condition) if condition.status == "True" => Kubelet::Ready,
         // One that has said nothing yet is no older than its Node; without any time its silence is not
         // proven.
@@ -59,8 +54,13 @@ pub fn kubelet(core_node: Option<&CoreNode>) -> Kubelet {
 /// Whether the kubelet has stopped reporting: Kubernetes' node lifecycle controller says then that it does
 /// not know how ready it is (Kubernetes documentation, "Node status").
 pub fn is_silent(core_node: &CoreNode) -> bool {
-    let conditions = core_node.status.as_ref().and_then(|status| status.conditions.as_ref());
-    conditions.into_iter().flatten().any(|it| it.type_ == "Ready" && it.status == "Unknown")
+    reported(core_node).is_some_and(|condition| condition.status == "Unknown")
+}
+
+/// The core Node's condition Ready.
+fn reported(core_node: &CoreNode) -> Option<&NodeCondition> {
+    let conditions = core_node.status.as_ref()?.conditions.as_ref()?;
+    conditions.iter().find(|condition| condition.type_ == "Ready")
 }
 
 /// Whether no pod is scheduled on the Kubernetes node (`kubectl cordon`). Freehold cordons only the machine

@@ -263,7 +263,7 @@ impl Leadership {
     }
 
     /// Publishes that this operator leads, on its Lease as Kubernetes' own controllers do. The first renewal
-    /// waits for it for a retry period at most, by which it may be late.
+    /// waits for it no longer than until it is due.
     async fn announce(&self, held: &Held) {
         let note = format!("operator {} leads from now on", self.us.identity);
         let happened = Happened::normal(EventReason::LeaderElection, note);
@@ -320,8 +320,7 @@ impl Leadership {
     }
 
     /// A call with a time limit of half the renew deadline, as in Kubernetes' own controllers: an API server
-    /// that takes seconds for an answer does not cost the term, and two connections that are dead do not
-    /// either, unless both are met in one term.
+    /// that takes seconds for an answer does not cost the term, nor does a connection that is dead.
     async fn call<T>(&self, call: impl Future<Output = Result<T, kube::Error>>) -> Result<T, CallError> {
         let limit = self.timing.leader_elect_renew_deadline / 2;
         Ok(tokio::time::timeout(limit, call).await.map_err(|_| CallError::TimedOut(limit))??)

@@ -26,8 +26,12 @@ pub(super) fn silent_since(observed: &mut Observed, since: i64) {
     status(observed).not_ready_since = Some(Time(at(since)));
 }
 
-fn never_initialized(observed: &mut Observed) {
-    status(observed).conditions.retain(|condition| condition.type_ != "Initialized");
+/// A machine that was never ready for the database, and this.
+fn never_ready(change: impl FnOnce(&mut Observed)) -> Observed {
+    with(|it| {
+        change(it);
+        status(it).conditions.retain(|condition| condition.type_ != "Initialized");
+    })
 }
 
 /// The kubelet says by its own clock that it is not ready since 0; the operator has seen it since then.
@@ -244,46 +248,31 @@ fn each_fact_has_its_grace_and_of_two_the_one_that_is_due_first_decides() {
         ),
         (
             "never ready for the database, and the kubelet says why: waited for",
-            with(|it| {
-                says_not_ready(it, Some(0));
-                never_initialized(it);
-            }),
+            never_ready(|it| says_not_ready(it, Some(0))),
             10_000,
             Well,
         ),
         (
             "never ready for the database, and silent for four minutes",
-            with(|it| {
-                silent_since(it, 0);
-                never_initialized(it);
-            }),
+            never_ready(|it| silent_since(it, 0)),
             299,
             Suspected(Cause::NotReady, 300),
         ),
         (
             "never ready for the database, and silent for five",
-            with(|it| {
-                silent_since(it, 0);
-                never_initialized(it);
-            }),
+            never_ready(|it| silent_since(it, 0)),
             300,
             Due(Cause::NotReady),
         ),
         (
             "never ready for the database, and its Kubernetes node gone for five minutes",
-            with(|it| {
-                gone_since(it, 0);
-                never_initialized(it);
-            }),
+            never_ready(|it| gone_since(it, 0)),
             300,
             Due(Cause::NodeGone),
         ),
         (
             "never ready for the database, and EC2's check of its host fails",
-            with(|it| {
-                impaired_since(it, 0);
-                never_initialized(it);
-            }),
+            never_ready(|it| impaired_since(it, 0)),
             300,
             Due(Cause::Impaired),
         ),
