@@ -92,7 +92,12 @@ pub(super) fn plan(
     let is_early =
         observed.volumes.modification.as_ref().is_some_and(|it| it.state == ModificationState::Modifying);
     if !wanted.is_met_by(volume) || is_early {
-        return Plan { due: !wanted.is_met_by(volume), ..modify(observed, status, volume, &wanted, now) };
+        let mut plan = modify(observed, status, volume, &wanted, now);
+        // The next modification may have to wait for hours: what EC2 has by now is used meanwhile.
+        if plan.actions.is_empty() && !is_early {
+            plan.actions.extend(claim_growth(claim, size.min(volume.size)));
+        }
+        return Plan { due: !wanted.is_met_by(volume), ..plan };
     }
     grow_claim(claim, size)
 }
@@ -220,20 +225,22 @@ fn next_allowed(past: &[ModificationRecord], window: Duration, now: Timestamp) -
     recent.get(oldest_that_counts)?.checked_add(window).ok()
 }
 
+/// What makes the claim request so many GiB, where it requests less.
+fn claim_growth(claim: &PersistentVolumeClaim, size: i32) -> Option<Action> {
+    if requested(claim)? >= size {
+        return None;
+    }
+    let mut grown = claim.clone();
+    let requests = grown.spec.as_mut()?.resources.as_mut()?.requests.as_mut()?;
+    requests.insert("storage".to_owned(), Quantity(Size::from_gib(size).0));
+    Some(Action::GrowClaim(Box::new(grown)))
+}
+
 /// EC2 shows what is wanted: the claim asks for it, the CSI resizer and the kubelet grow the file system.
 fn grow_claim(claim: &PersistentVolumeClaim, size: i32) -> Plan {
-    if requested(claim).is_some_and(|requested| requested < size) {
-        let mut grown = claim.clone();
-        if let Some(requests) = grown
-            .spec
-            .as_mut()
-            .and_then(|spec| spec.resources.as_mut())
-            .and_then(|resources| resources.requests.as_mut())
-        {
-            requests.insert("storage".to_owned(), Quantity(Size::from_gib(size).0));
-        }
+    if let Some(growth) = claim_growth(claim, size) {
         let wait = ModificationWait::GrowingClaim { claim: claim.name_any(), size };
-        return Plan::act(Stage::Bound, vec![Action::GrowClaim(Box::new(grown))], wait);
+        return Plan::act(Stage::Bound, vec![growth], wait);
     }
     let capacity = claim
         .status

@@ -153,7 +153,8 @@ fn one_modification_at_a_time_and_a_lost_answer_is_given_time() {
                 status(it).modifications = vec![record(5, 300, 6000)];
             }),
             at(10),
-            "Bound: [] Modifying, pending, again in 55 s",
+            "Bound: [grow claim orders-k3f9q {spec.resources.requests.storage: 200Gi}] Modifying, pending, \
+            again in 55 s",
         ),
         (
             "another edit while the last one is not shown",

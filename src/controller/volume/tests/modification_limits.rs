@@ -149,3 +149,32 @@ fn a_refusal_is_not_hammered() {
     ]);
     assert_eq!(message(&plan(&invalid(|_| {}), at(9))), "as EC2 said");
 }
+
+#[test]
+fn what_ec2_has_is_used_while_the_next_modification_waits() {
+    // 100 GiB became 150, which EC2 still optimizes, and 200 are wanted by now.
+    let after = |state: ModificationState, requested: &str| {
+        let claim = claim(requested, "100Gi");
+        wanted(|it| {
+            it.volumes.volumes[0].size = 150;
+            it.volumes.modification = Some(modification(state, 5));
+            status(it).modifications = vec![record(5, 150, 3000)];
+            it.claim = Some(claim);
+        })
+    };
+    hold(vec![
+        (
+            "the claim grows to what EC2 has",
+            after(ModificationState::Optimizing, "100Gi"),
+            at(3600),
+            "Bound: [grow claim orders-k3f9q {spec.resources.requests.storage: 150Gi}] Modifying, pending",
+        ),
+        ("once", after(ModificationState::Optimizing, "150Gi"), at(3600), "Bound: [] Modifying, pending"),
+        (
+            "not before it can be used",
+            after(ModificationState::Modifying, "100Gi"),
+            at(3600),
+            "Bound: [] Modifying, pending",
+        ),
+    ]);
+}
