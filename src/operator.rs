@@ -19,12 +19,14 @@ use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::Limits;
 use crate::cloud::offerings::Offerings;
+use crate::cluster::kubelet::Https;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes;
 use crate::cluster::recent::Recent;
 use crate::controller::copies::{CopiedApis, Copies};
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::checks::Checks;
+use crate::controller::memory::disk_usage::DiskReadings;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -34,7 +36,7 @@ use crate::controller::pass::context::Context;
 use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
 use crate::controller::pass::settling::Settling;
-use crate::controller::{backup, backup_schedule, database, node, node_class, unclaimed, volume};
+use crate::controller::{backup, backup_schedule, database, disk_usage, node, node_class, unclaimed, volume};
 use crate::engine::client::PgWire;
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
@@ -186,11 +188,19 @@ pub fn context(
         cluster_id.clone(),
     );
     inventory.expect_only(settings.namespace.iter().cloned());
+    let authority = settings.kubelet_certificate_authority.clone();
+    let kubelets = Arc::new(Https::new(
+        client.clone(),
+        settings.kubelet_account.as_ref(),
+        authority,
+        Arc::clone(&clock),
+    ));
     let own_writes = Arc::default();
     Context {
         client: own_writes::noted(Arc::clone(&own_writes), client),
         cloud,
         engines: Arc::new(PgWire),
+        kubelets,
         inventory,
         limits,
         offerings: Arc::new(Offerings::new(
@@ -211,6 +221,7 @@ pub fn context(
         issued: IssuedRequests::default(),
         backup_turns: BackupTurns::default(),
         checks: Checks::default(),
+        disk_readings: DiskReadings::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty(&own_writes, None)),
@@ -264,8 +275,16 @@ fn spawn_of(
     let copies = Arc::new(Copies::empty(&ctx.own_writes, scope));
     tasks.spawn(node::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
     let scope_name = scope.map(str::to_owned);
+    let (wakes, filling) = futures::channel::mpsc::unbounded();
+    tasks.spawn(disk_usage::run(
+        Arc::clone(ctx),
+        Arc::clone(&copies),
+        scope_name.clone(),
+        wakes,
+        stop.clone(),
+    ));
     tasks.spawn(volume::run(Arc::clone(ctx), Arc::clone(&copies), scope_name, concurrency, stop.clone()));
-    tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), concurrency, stop.clone()));
+    tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), filling, concurrency, stop.clone()));
     tasks.spawn(backup::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
     tasks.spawn(backup_schedule::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
     tasks.spawn(copies.run(CopiedApis::of(client, scope), stop.clone()));

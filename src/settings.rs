@@ -3,12 +3,14 @@
 mod network;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
 use serde::Serialize;
 
 pub use self::network::{Network, Peers};
+use crate::cluster::kubelet::account::Account;
 
 /// The settings of `freehold run`.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -49,6 +51,17 @@ pub struct Settings {
     /// replaced. Default: none.
     #[arg(long, env = "FREEHOLD_DATABASE_PRIORITY_CLASS")]
     pub database_priority_class: Option<String>,
+
+    /// The ServiceAccount, NAMESPACE/NAME, as which kubelets are asked how much of a file system is used
+    /// (spec.storage.autoGrow). It needs the right to get nodes/stats and must have no other, since each
+    /// machine is given its token. Default: none, and kubelets are not asked.
+    #[arg(long, env = "FREEHOLD_KUBELET_ACCOUNT", value_name = "NAMESPACE/NAME")]
+    pub kubelet_account: Option<Account>,
+
+    /// The file with the certificate authority of the kubelets' certificates, where that is not the cluster's
+    /// own.
+    #[arg(long, env = "FREEHOLD_KUBELET_CERTIFICATE_AUTHORITY", value_name = "FILE")]
+    pub kubelet_certificate_authority: Option<PathBuf>,
 
     /// What the databases' NetworkPolicies admit beside their clients.
     #[command(flatten)]
@@ -229,6 +242,12 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_LEASE_POLL_INTERVAL", default_value = "5", value_parser = seconds)]
     pub lease_poll_interval: Duration,
 
+    /// The interval between two readings of how much of a file system is used, for databases whose volume
+    /// grows by itself (spec.storage.autoGrow). Each is a request to the kubelet of the machine, which itself
+    /// looks once a minute.
+    #[arg(long, env = "FREEHOLD_DISK_USAGE_INTERVAL", default_value = "60", value_parser = interval)]
+    pub disk_usage_interval: Duration,
+
     /// How long a kubelet's Lease may stay the same until the state of its machine is requested from EC2.
     /// Kubelets renew every 10 s, and a change is seen up to one poll interval later. Real time, too.
     #[arg(long, env = "FREEHOLD_LEASE_STALE_AFTER", default_value = "17", value_parser = seconds)]
@@ -310,6 +329,7 @@ impl Timing {
             // Kubelets renew their Leases in real time.
             lease_poll_interval: self.lease_poll_interval,
             lease_stale_after: self.lease_stale_after,
+            disk_usage_interval: scale(self.disk_usage_interval),
             foreign_pod_grace: self.foreign_pod_grace,
             modify_coalesce_window: scale(self.modify_coalesce_window),
             modify_unconfirmed_timeout: scale(self.modify_unconfirmed_timeout),
@@ -344,6 +364,7 @@ impl Default for Timing {
             fence_step_timeout: Duration::from_secs(120),
             lease_poll_interval: Duration::from_secs(5),
             lease_stale_after: Duration::from_secs(17),
+            disk_usage_interval: Duration::from_secs(60),
             foreign_pod_grace: Duration::from_secs(30),
             modify_coalesce_window: Duration::from_secs(3),
             modify_unconfirmed_timeout: Duration::from_secs(60),
@@ -363,6 +384,16 @@ fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("{text:?} is not a number of seconds"))?;
     Duration::try_from_secs_f64(seconds)
         .map_err(|_| format!("{text:?} is not a duration: it must be zero or more seconds"))
+}
+
+/// A time between two rounds of the same work: without one the work would never rest.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = seconds(text)?;
+    if interval < Duration::from_secs(1) {
+        Err("it must be at least one second".to_owned())
+    } else {
+        Ok(interval)
+    }
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         iops: volume.iops.filter(|_| matches!(volume_type, "gp3" | "io1" | "io2")),
         throughput: volume.throughput.filter(|_| volume_type == "gp3"),
         file_system: file_system(found)?,
+        auto_grow: None,
         adopt_retained: None,
         start_empty: false,
         new_credentials: false,

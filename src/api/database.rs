@@ -10,6 +10,7 @@ use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
+pub use super::database_auto_grow::{AutoGrow, AutoGrowState, AutoGrowStatus, Unmeasured};
 pub use super::database_config::{
     ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
 };
@@ -19,7 +20,7 @@ pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
     Occurrence, Release, Replacement,
 };
-pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES};
+pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_size};
 
 /// What one database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]

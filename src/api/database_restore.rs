@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::backup::Consistency;
 use super::ids::SnapshotId;
+use super::size::Size;
 
 /// The backup whose data a database begins with: one of the two.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +60,10 @@ pub struct Restored {
     /// The EBS snapshot.
     #[serde(rename = "snapshotID")]
     pub snapshot_id: SnapshotId,
+
+    /// The size of the volume that was backed up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
 
     /// The moment that the data is of.
     #[serde(default, skip_serializing_if = "Option::is_none")]

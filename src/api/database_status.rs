@@ -10,6 +10,7 @@ use strum::IntoStaticStr;
 
 use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
+use super::database_auto_grow::AutoGrowStatus;
 use super::database_config::ConfigStatus;
 use super::database_restore::{Initialization, Restored};
 use super::event::EventReason;
@@ -94,6 +95,10 @@ pub struct DatabaseStatus {
     /// is no difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<Applied>,
+
+    /// How far the volume is that grows by itself (spec.storage.autoGrow).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_grow: Option<AutoGrowStatus>,
 
     /// What the database was restored from (spec.restore): decided once, before anything is created.
     #[serde(default, skip_serializing_if = "Option::is_none")]

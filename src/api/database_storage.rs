@@ -5,10 +5,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumIter, IntoStaticStr};
 
+use super::database_auto_grow::AutoGrow;
 use super::size::Size;
 
 /// The types of EBS volumes (EC2 API reference, "CreateVolume").
 pub const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "standard"];
+
+/// The size of the largest volume of a type, in GiB (EBS user guide, "Amazon EBS volume types").
+pub fn largest_size(volume_type: &str) -> i32 {
+    match volume_type {
+        "standard" => 1024,
+        "gp3" | "io2" => 65_536,
+        _ => 16_384,
+    }
+}
 
 /// The EBS volume of a database.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +38,10 @@ pub const VOLUME_TYPES: [&str; 7] = ["gp2", "gp3", "io1", "io2", "st1", "sc1", "
 #[x_kube(validation = Rule::new("!has(self.newCredentials) || !self.newCredentials || has(self.adoptRetained)")
     .message("spec.storage.newCredentials is for retained data: set spec.storage.adoptRetained, too, or remove \
         it"))]
+#[x_kube(validation = Rule::new("!has(self.autoGrow) || \
+    quantity(self.autoGrow.maxSize).compareTo(quantity(self.size)) >= 0")
+    .message("spec.storage.autoGrow.maxSize is less than spec.storage.size: raise it, or remove \
+        spec.storage.autoGrow"))]
 #[x_kube(validation = Rule::new("!has(self.throughput) || self.type == 'gp3'")
     .message("spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to gp3"))]
 #[x_kube(validation = Rule::new("!has(self.iops) || !(self.type in ['gp2', 'st1', 'sc1', 'standard'])")
@@ -61,6 +75,11 @@ pub struct Storage {
     /// The file system, created once by the EBS CSI driver: xfs or ext4. Default: xfs.
     #[serde(default)]
     pub file_system: FileSystem,
+
+    /// Lets the volume grow by itself when its file system fills up. Without it Freehold changes the size
+    /// only as spec.storage.size says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub auto_grow: Option<AutoGrow>,
 
     /// Restores a volume that was retained when a Database of this namespace was deleted, with its data and
     /// its credentials, instead of a new one: the name of the PersistentVolume that records it, as `freehold

@@ -142,6 +142,12 @@ pub enum EventReason {
     StatefulSetCreated,
     /// Database: its adopted StatefulSet is what it was before; its pod goes on running.
     StatefulSetReleased,
+    /// Database: much of its file system is used, and the volume grows no further by itself; the note says
+    /// what permits no more.
+    StorageLimitReached,
+    /// Database: how much of its file system is used is not known, and the volume does not grow by itself;
+    /// the note says why.
+    StorageUsageUnknown,
     /// Database: the StatefulSet has a new template; the pod is replaced next.
     TemplateChanged,
     /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names

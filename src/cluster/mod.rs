@@ -4,6 +4,7 @@
 pub mod delete;
 pub mod events;
 pub mod finalizer;
+pub mod kubelet;
 pub mod leases;
 pub mod mirror;
 pub mod own_writes;

@@ -12,7 +12,7 @@ use crate::api::keys::{
     CONSISTENCY_TAG, DATA_DIRECTORY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG,
     NAMESPACE_UID_TAG,
 };
-use crate::api::{Backup, Database};
+use crate::api::{Backup, Database, Size};
 use crate::cloud::{Snapshot, SnapshotState};
 use crate::engine::release;
 use crate::time::whole_second;
@@ -91,11 +91,13 @@ pub fn fits(
     }
     let version = tag(ENGINE_VERSION_TAG);
     version_fits(engine.kind, engine.version.as_deref().unwrap_or_default(), version, consistency)?;
-    let Storage { size, file_system, .. } = &database.spec.storage;
+    let Storage { size, file_system, auto_grow, .. } = &database.spec.storage;
     if let Some(made) = tag(FILE_SYSTEM_TAG).filter(|made| *made != file_system.as_str()) {
         return Err(RestoreRefusal::FileSystem(made.to_owned()));
     }
-    if let Some(had) = snapshot.size.filter(|had| size.gib().is_some_and(|gib| gib < *had)) {
+    // The volume may have grown by itself since this manifest was written.
+    let most = auto_grow.as_ref().and_then(|policy| policy.max_size.gib()).max(size.gib());
+    if let Some(had) = snapshot.size.filter(|had| most.is_some_and(|most| most < *had)) {
         return Err(RestoreRefusal::Larger(had));
     }
     // An engine that finds nothing where it looks begins with an empty database.
@@ -106,6 +108,7 @@ pub fn fits(
     }
     Ok(Restored {
         snapshot_id: snapshot.id.clone(),
+        size: snapshot.size.map(Size::from_gib),
         taken_at: snapshot.started_at.map(|at: Timestamp| Time(whole_second(at))),
         consistency,
         engine_version: version.map(str::to_owned),

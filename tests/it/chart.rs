@@ -226,6 +226,7 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
         "cluster-id",
         "database-priority-class",
         "installation",
+        "kubelet-account",
         "leader-elect-identity",
         "namespace",
         "log-format",

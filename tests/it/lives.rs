@@ -9,7 +9,9 @@ mod chaos;
 mod configured;
 mod copies;
 mod cost;
+mod disks;
 mod engines;
+mod grown;
 pub mod house;
 mod killed;
 mod led;
@@ -129,6 +131,11 @@ fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
 #[test]
 fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 20, reloaded::changed);
+}
+
+#[test]
+fn a_volume_that_fills_up_grows_once_for_each_need_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE_OF_HOURS, 5, grown::by_itself);
 }
 
 #[test]

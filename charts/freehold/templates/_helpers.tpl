@@ -57,6 +57,11 @@ annotations:
 {{- end -}}
 {{- end }}
 
+{{/* The account as which kubelets are asked. */}}
+{{- define "freehold.kubeletAccountName" -}}
+{{ include "freehold.serviceAccountName" . | trunc 54 | trimSuffix "-" }}-kubelets
+{{- end }}
+
 {{/* The name of the operator's Lease in kube-system, of all namespaces or of these: src/leadership/scope.rs computes the same one. */}}
 {{- define "freehold.leaseName" -}}
 freehold{{ with .Values.namespaces }}-{{ sortAlpha . | join "," | sha256sum | trunc 10 }}{{ end }}

@@ -105,3 +105,11 @@ The operator's rights. The tests run it with these and no others, and fail when 
   resources: [leases]
   verbs: [list]
 {{- end }}
+
+{{/* Of the account as which kubelets are asked how much of a file system is used: each machine is given its token. Never nodes/proxy, with
+which one can run commands in every pod. */}}
+{{- define "freehold.kubeletRules" -}}
+- apiGroups: [""]
+  resources: [nodes/stats]
+  verbs: [get]
+{{- end }}

@@ -55,6 +55,8 @@ pub fn database(
         storage: Storage {
             size,
             file_system: if is_ext4 { FileSystem::Ext4 } else { FileSystem::Xfs },
+            // A snapshot may be larger than its largest size by now, which admission would refuse.
+            auto_grow: None,
             adopt_retained: None,
             start_empty: false,
             new_credentials: false,

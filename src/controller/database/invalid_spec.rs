@@ -57,6 +57,8 @@ pub enum InvalidSpec {
     },
     /// The size is no whole number of GiB.
     SizeForm(Size),
+    /// No size as the largest one of a volume that grows by itself.
+    AutoGrowMaximum(Size),
     /// A throughput for another type than gp3.
     ThroughputNotAllowed,
     /// IOPS for a type that has no setting for them.

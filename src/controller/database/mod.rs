@@ -10,6 +10,7 @@ pub mod cause;
 pub mod child_kind;
 pub mod child_state;
 pub mod claim_fault;
+pub mod growth;
 mod history;
 pub mod idle;
 mod invalid_spec;
@@ -36,8 +37,10 @@ mod written;
 
 use std::sync::Arc;
 
+use futures::channel::mpsc::UnboundedReceiver;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::runtime::reflector::ObjectRef;
 use kube::{Api, Resource as _, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -65,10 +68,11 @@ use crate::time::sooner;
 mod tests;
 
 /// Runs the controller until `stop`. It subscribes to what wakes its objects in this call, so that nothing is
-/// missed of copies that are filled from then on.
+/// missed of copies that are filled from then on. `filling` gives the Databases whose file systems fill up.
 pub fn run(
     ctx: Arc<Context>,
     copies: Arc<Copies>,
+    filling: UnboundedReceiver<ObjectRef<Database>>,
     concurrency: u16,
     stop: CancellationToken,
 ) -> impl Future<Output = ()> + Send {
@@ -86,7 +90,8 @@ pub fn run(
         .woken_by(of_changed_child(&copies.service_accounts))
         .woken_by(of_changed_child(&copies.network_policies))
         .woken_by(of_changed_child(&copies.disruption_budgets))
-        .woken_by(copies.of_changed_pod());
+        .woken_by(copies.of_changed_pod())
+        .woken_by(filling);
     drive::run(
         "database",
         triggers,

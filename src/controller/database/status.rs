@@ -13,7 +13,6 @@ use super::messages;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials};
 use super::plan::action::{Action, Plan};
-use super::plan::adoption;
 use super::plan::comparison::Findings;
 use super::plan::drift;
 use super::plan::facts::{
@@ -22,11 +21,12 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
+use super::plan::{adoption, auto_grow};
 use super::plan::{going_back, next_start, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
-use crate::api::database::{Endpoint, HistoryEntry, Occurrence, Replacement};
+use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Occurrence, Replacement};
 use crate::api::{Database, DatabaseStatus, DeletionPolicy, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
@@ -103,8 +103,10 @@ pub fn status(
     // The generation that was observed: the object of the last write may have a newer spec, which this pass
     // has not seen.
     let generation = observed.database.metadata.generation;
-    let findings = Findings::of(observed);
-    let entries = entries(observed, findings, decided, now);
+    let grown = auto_grow::grown_world(observed);
+    let world = grown.as_ref().unwrap_or(observed);
+    let findings = Findings::of(world);
+    let entries = entries(world, findings, decided, now);
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
@@ -125,6 +127,7 @@ pub fn status(
             .or(old.credentials_secret_name),
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(observed, old.config),
+        auto_grow: auto_grow::shown(observed, old.auto_grow, now),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
@@ -140,7 +143,7 @@ pub fn status(
         not_starting: old.not_starting,
         volume_deletion_policy: volume_deletion_policy(decided).or(old.volume_deletion_policy),
         engine_version: started::newest(observed, old.engine_version),
-        applied: drift::record(observed, findings, old.applied, &decided.answers, acted.error.is_some()),
+        applied: drift::record(world, findings, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
 }
@@ -307,6 +310,7 @@ fn idle(observed: &Observed) -> Idle {
 /// The changes to report as events.
 pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) -> Vec<Happened> {
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
+    happened.extend(not_growing(old.auto_grow.as_ref(), new.auto_grow.as_ref()));
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
@@ -337,6 +341,14 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     let is_failing = decided.engine.as_ref().is_some_and(DatabaseWait::is_engine_failing);
     happened.extend(worsened(old, new, Type::EngineReady, EventReason::EngineFailing, is_failing));
     happened
+}
+
+/// A volume that is to grow by itself, and does not any more for a reason that was not there before.
+fn not_growing(old: Option<&AutoGrowStatus>, new: Option<&AutoGrowStatus>) -> Option<Happened> {
+    let of = |status: &AutoGrowStatus| (status.state, status.unmeasured);
+    let new = new.filter(|new| old.map(of) != Some(of(new)))?;
+    let (reason, note) = messages::events::not_growing(new)?;
+    Some(Happened::warning(reason, note.to_owned()))
 }
 
 /// What the history has more than before.

@@ -3,6 +3,7 @@
 mod access;
 mod adopting;
 mod adopting_running;
+mod auto_growing;
 mod drift;
 mod history;
 mod leaving;
@@ -125,6 +126,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         core_nodes: Vec::new(),
         labelled: Vec::new(),
         settings: None,
+        disk: None,
         torn_down: TornDown::default(),
         priority_class: None,
         network: Network::default(),

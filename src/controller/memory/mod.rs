@@ -3,6 +3,7 @@
 
 pub mod backup_turns;
 pub mod checks;
+pub mod disk_usage;
 pub mod issued_requests;
 pub mod launch_checks;
 pub mod references;

@@ -18,11 +18,13 @@ use crate::cloud::inventory::Inventory;
 use crate::cloud::limits::{Limits, Wait};
 use crate::cloud::offerings::Offerings;
 use crate::cloud::turns::{Caller, Priority};
+use crate::cluster::kubelet::Kubelets;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
 use crate::cluster::recent::Recent;
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::checks::Checks;
+use crate::controller::memory::disk_usage::DiskReadings;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -43,6 +45,8 @@ pub struct Context {
     pub cloud: Arc<dyn Cloud>,
     /// The engines of the databases.
     pub engines: Arc<dyn Engines>,
+    /// The kubelets of the databases' machines.
+    pub kubelets: Arc<dyn Kubelets>,
     /// What EC2 has of ours.
     pub inventory: Arc<Inventory>,
     /// How fast EC2 may be called.
@@ -75,6 +79,8 @@ pub struct Context {
     pub backup_turns: BackupTurns,
     /// The checks of restored databases.
     pub checks: Checks,
+    /// What kubelets last said of the file systems that grow by themselves.
+    pub disk_readings: DiskReadings,
     /// When a dry run of each NodeClass was last sent.
     pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.

@@ -74,11 +74,12 @@ fn the_rights_to_what_lies_in_namespaces_are_for_those_that_are_watched() {
         let across: Vec<Value> = of_kind(&some, "ClusterRole").into_iter().cloned().collect();
         for right in rights::granted(&across) {
             let resource = right.rsplit(' ').next().unwrap();
-            // Across namespaces nothing is read but which pods a machine has, and nothing done but to evict
-            // them.
+            // Across namespaces nothing is read but which pods a machine has and what they use, and nothing
+            // done but to evict them.
             let of_the_cluster = [
                 "nodeclasses",
                 "nodes",
+                "nodes/stats",
                 "persistentvolumes",
                 "storageclasses",
                 "namespaces",
@@ -96,7 +97,8 @@ fn the_rights_to_what_lies_in_namespaces_are_for_those_that_are_watched() {
             .iter()
             .map(|role| role["metadata"]["namespace"].as_str().unwrap())
             .collect();
-        assert_eq!(roles, BTreeSet::from(["kube-node-lease", "kube-system", "team-a", "team-b"]));
+        let expected = ["freehold-system", "kube-node-lease", "kube-system", "team-a", "team-b"];
+        assert_eq!(roles, BTreeSet::from(expected));
     });
 }
 
@@ -231,12 +233,41 @@ async fn in_the_second_namespace(env: &TestEnv) {
 }
 
 #[test]
+fn the_operator_may_act_as_one_other_account_which_may_read_statistics_and_nothing_else() {
+    run(async {
+        let documents = rendered(&[]).await;
+        let rules = |of: &Value| of["rules"].as_array().cloned().unwrap_or_default();
+        let of_tokens = |rule: &Value| rule["resources"].to_string().contains("serviceaccounts/token");
+        let of_account: Vec<&Value> = documents.iter().filter(|it| rules(it).iter().any(of_tokens)).collect();
+        let [role] = of_account.as_slice() else { panic!("{of_account:#?}") };
+        assert_eq!((role["kind"].as_str(), rules(role).len()), (Some("Role"), 1), "of one namespace");
+        let account = rules(role)[0]["resourceNames"].clone();
+        assert_eq!(account, json!(["freehold-kubelets"]));
+        let is_of_account = |it: &&Value| {
+            it["subjects"].to_string().contains("freehold-kubelets") && it["roleRef"].is_object()
+        };
+        let bound: Vec<&Value> = documents.iter().filter(is_of_account).map(|it| &it["roleRef"]).collect();
+        let [bound] = bound.as_slice() else { panic!("{bound:#?}") };
+        let has = documents
+            .iter()
+            .find(|it| it["kind"] == bound["kind"] && it["metadata"]["name"] == bound["name"]);
+        let expected = json!([{"apiGroups": [""], "resources": ["nodes/stats"], "verbs": ["get"]}]);
+        assert_eq!(has.unwrap()["rules"], expected);
+    });
+}
+
+#[test]
 #[ignore = "it judges a whole run of the other tests: .ci/run runs it after them"]
 fn the_operator_has_no_right_that_it_does_not_use() {
     run(async {
         let granted = rights::granted(&rendered(&["--set", "rbac.aggregate=false"]).await);
         let used = rights::used();
         assert!(!used.is_empty(), "nothing was noted: run `cargo test` first");
+        // Not the API server but kubelets decide by this one:
+        // real::faults::a_full_disk_grows_by_itself_and_brings_the_database_back_without_a_restart needs it.
+        let of_kubelets = BTreeSet::from(["get core nodes/stats".to_owned()]);
+        assert!(granted.is_superset(&of_kubelets));
+        let used = &used | &of_kubelets;
         let unused: Vec<_> = granted.difference(&used).collect();
         assert!(
             unused.is_empty(),

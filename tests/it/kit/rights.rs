@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use freehold_box::cluster::audit::{self, Request};
 use freehold_box::cluster::control_plane::{ControlPlane, OPERATOR_USER};
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use kube::api::PostParams;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -22,14 +22,24 @@ use super::notes;
 /// The service account of a chart that is installed by a test ends with this.
 const ACCOUNT: &str = ":freehold";
 
+/// The namespace of the release whose rights the operator's user has.
+const RELEASE: &str = "tests";
+
+/// As which the operators of tests ask kubelets.
+pub const KUBELET_ACCOUNT: &str = "tests/freehold-kubelets";
+
 /// Gives the operator's user what the chart gives its service account.
 pub async fn grant(control_plane: &ControlPlane) {
-    let mut rendered = template("tests", &["--set", "rbac.aggregate=false"]).await.unwrap();
+    let mut rendered = template(RELEASE, &["--set", "rbac.aggregate=false"]).await.unwrap();
     // It is the operator of every test's namespaces, each of which has a Lease of another name.
     for rule in rendered.iter_mut().filter_map(|document| document["rules"].as_array_mut()).flatten() {
         rule.as_object_mut().unwrap().remove("resourceNames");
     }
-    give(&control_plane.client(), rendered, &json!([{"kind": "User", "name": OPERATOR_USER}])).await;
+    let client = control_plane.client();
+    make(&Api::<Namespace>::all(client.clone()), json!({"metadata": {"name": RELEASE}})).await;
+    let accounts = Api::<ServiceAccount>::namespaced(client.clone(), RELEASE);
+    make(&accounts, of_kind(&rendered, "ServiceAccount")[1].clone()).await;
+    give(&client, rendered, &json!([{"kind": "User", "name": OPERATOR_USER}])).await;
 }
 
 /// Makes the service account of a release of the chart in this namespace that watches these ones, with its
@@ -59,7 +69,10 @@ pub async fn acting_as(control_plane: &ControlPlane, user: &str) -> Client {
 /// Makes the roles among these documents, and their bindings for these subjects.
 pub async fn give(client: &Client, documents: Vec<Value>, subjects: &Value) {
     for mut document in documents {
-        if document["subjects"].is_array() {
+        // The account as which kubelets are asked keeps its own.
+        let is_of_kubelets =
+            document["subjects"][0]["name"].as_str().is_some_and(|it| it.ends_with("-kubelets"));
+        if document["subjects"].is_array() && !is_of_kubelets {
             document["subjects"].clone_from(subjects);
         }
         match document["kind"].as_str() {

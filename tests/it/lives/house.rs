@@ -29,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
 use super::configured::Configured;
+use super::disks::Disks;
 use super::engines::{Checkpoints, Passwords, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
@@ -194,6 +195,8 @@ pub struct House {
     pub metrics: Arc<Mutex<Arc<Metrics>>>,
     /// The settings that the engines run with.
     pub configured: Configured,
+    /// The file systems that kubelets read.
+    pub disks: Disks,
     clock: Arc<VirtualClock>,
     players: Vec<JoinHandle<()>>,
 }
@@ -235,7 +238,7 @@ impl House {
         let cluster = Cluster::new(server.clone(), ec2.clone(), seed);
         let (controls, violations) = (cluster.controls(), cluster.violations());
         let chaos = Chaos::new(seed, lies, &server, &ec2);
-        let person = server.client("person");
+        let (person, disks) = (server.client("person"), Disks::of(&server));
         let players = vec![tokio::spawn(cluster.run()), tokio::spawn(chaos.clone().disturb())];
         let house = Self {
             seed,
@@ -250,6 +253,7 @@ impl House {
             engine_password: Passwords::default(),
             metrics: Arc::new(Mutex::new(Metrics::new())),
             configured: Configured::default(),
+            disks,
             clock,
             players,
         };
@@ -287,6 +291,7 @@ impl House {
                 passwords: self.engine_password.clone(),
                 metrics: Arc::clone(&self.metrics),
                 configured: self.configured.clone(),
+                disks: self.disks.clone(),
                 clock: Arc::clone(&self.clock),
                 flags: Arc::clone(&flags),
             };
@@ -318,6 +323,7 @@ struct Host {
     passwords: Passwords,
     metrics: Arc<Mutex<Arc<Metrics>>>,
     configured: Configured,
+    disks: Disks,
     clock: Arc<VirtualClock>,
     flags: Arc<[String]>,
 }
@@ -355,7 +361,8 @@ impl Host {
         let client = gate::within(Arc::clone(&term), &client);
         let engines = self.engines(&name, &term);
         let ctx = operator::context(&settings, client, cloud, clock, CLUSTER.to_owned(), metrics, term);
-        let ctx = Context { engines, ..ctx };
+        let kubelets = Arc::new(self.disks.clone());
+        let ctx = Context { engines, kubelets, ..ctx };
         let stop = CancellationToken::new();
         let tasks = operator::start(&Arc::new(ctx), &settings, &stop);
         operator::lead(&leadership, held, tasks, stop).await.expect_err("no task ends by itself")

@@ -61,7 +61,7 @@ impl House {
         self.server.objects("pods").first().map(|pod| pod.as_ref().clone()).unwrap_or_default()
     }
 
-    fn uid_of_pod(&self) -> Value {
+    pub(super) fn uid_of_pod(&self) -> Value {
         self.pod()["metadata"]["uid"].clone()
     }
 

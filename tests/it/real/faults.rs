@@ -88,7 +88,7 @@ fn a_volume_that_stays_attaching_is_told_and_served_once_it_is_free() {
 }
 
 #[test]
-fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
+fn a_full_disk_grows_by_itself_and_brings_the_database_back_without_a_restart() {
     with_operator("full-disk", |env| async move {
         let writer = env.written(&env.postgresql(), Dialect::Postgresql).await;
         let before = env.run_of("orders").await;
@@ -101,7 +101,14 @@ fn growth_alone_brings_a_database_with_a_full_disk_back_without_a_restart() {
             seen(failure.contains("No space left on device").then_some(()), || failure.clone())
         });
         refused.await;
-        env.edit("orders", &json!({"storage": {"size": "4Gi"}})).await;
+        // From what the kubelet says, which the operator asks itself.
+        let policy = json!({"maxSize": "4Gi", "stepPercent": 100});
+        env.edit("orders", &json!({"storage": {"autoGrow": policy}})).await;
+        let size = || async {
+            let size = env.data_volumes()[0].shape.size;
+            seen((size == 4).then_some(()), || format!("it has {size} GiB"))
+        };
+        within(LIMIT, "the volume having grown by itself", size).await;
         keeps_its_rows(&env, writer).await;
         assert_eq!(env.data_volumes()[0].shape.size, 4);
         assert_eq!(env.run_of("orders").await, before, "nothing was restarted");

@@ -105,6 +105,7 @@ fn paused(has_served: bool, restored: Option<Consistency>) -> Observed {
         let status = it.database.as_mut().unwrap().status.as_mut().unwrap();
         status.restored = restored.map(|consistency| Restored {
             snapshot_id: snap("snap-0"),
+            size: None,
             taken_at: None,
             consistency,
             engine_version: None,

@@ -142,6 +142,18 @@ fn a_verification_writes_its_intent_down_before_it_creates_a_database() {
 }
 
 #[test]
+fn a_verification_does_not_grow_by_itself_and_is_as_large_as_what_was_backed_up() {
+    let observed = underway(None);
+    let verify = observed.schedule.spec.verify.as_ref();
+    let mut of = super::database();
+    of.spec.storage.size = crate::api::Size::from_gib(50);
+    of.spec.storage.auto_grow = serde_json::from_value(json!({"maxSize": "60Gi"})).unwrap();
+    let made = build::database(&observed.schedule, verify, &running(None), &newest(), &of).unwrap();
+    let storage = made.spec.storage;
+    assert_eq!((storage.size.0.as_str(), storage.auto_grow), ("100Gi", None));
+}
+
+#[test]
 fn a_verification_has_the_settings_that_an_engine_has_begun_with() {
     let observed = underway(None);
     let verify = observed.schedule.spec.verify.as_ref();

@@ -15,6 +15,8 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         iops,
         throughput,
         file_system,
+        // Its size is that of the Volume, once it has grown (plan/auto_grow.rs).
+        auto_grow: _,
         adopt_retained,
         start_empty: _,
         new_credentials: _,

@@ -46,6 +46,10 @@ impl InvalidSpec {
                 "spec.storage.size {size} must be a whole number of GiB or TiB, \
                 for example 100Gi or 2Ti"
             ),
+            Self::AutoGrowMaximum(size) => format!(
+                "spec.storage.autoGrow.maxSize {size} must be a whole number of GiB or TiB, \
+                for example 500Gi or 2Ti"
+            ),
             Self::ThroughputNotAllowed => {
                 "spec.storage.throughput is only for the type gp3: remove it or set spec.storage.type to \
                     gp3"

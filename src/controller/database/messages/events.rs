@@ -2,8 +2,8 @@
 
 use kube::ResourceExt;
 
-use crate::api::database::{Replacement, Restored};
-use crate::api::{Node, Volume};
+use crate::api::database::{AutoGrowState, AutoGrowStatus, Replacement, Restored, Unmeasured};
+use crate::api::{EventReason, Node, Volume};
 use crate::controller::database::object_name::ObjectName;
 
 /// The cause of a pause, in the history.
@@ -16,6 +16,38 @@ pub const END_UNKNOWN: &str = "Kubernetes has not reported why it ended";
 pub const POD_DELETED: &str = "its pod was deleted by another client than Freehold";
 /// The finalizer was removed.
 pub const DELETED: &str = "all resources of this Database are deleted";
+
+/// A volume that is to grow by itself, and does not until a person does something; nothing in other states.
+pub fn not_growing(status: &AutoGrowStatus) -> Option<(EventReason, &'static str)> {
+    let limit = |note| Some((EventReason::StorageLimitReached, note));
+    let unknown = |note| Some((EventReason::StorageUsageUnknown, note));
+    match (status.state, status.unmeasured) {
+        (AutoGrowState::AtMaximum, _) => limit(
+            "the file system is used beyond spec.storage.autoGrow.thresholdPercent, and the volume has the \
+            size of spec.storage.autoGrow.maxSize, or the largest one of its type: raise maxSize, or free \
+            space in the database",
+        ),
+        (AutoGrowState::NotPermitted, _) => limit(
+            "the file system is used beyond spec.storage.autoGrow.thresholdPercent, and the NodeClass permits \
+            no more storage, or is not there for this namespace: raise its spec.limits.storage or \
+            spec.limits.totalStorage, or free space in the database",
+        ),
+        (AutoGrowState::Unmeasured, Some(Unmeasured::Unreachable)) => unknown(
+            "the volume does not grow by itself, since the kubelet of the machine does not answer the \
+            operator: its port must be open to the operator, and its certificate be of the cluster's \
+            certificate authority (docs/storage.md)",
+        ),
+        (AutoGrowState::Unmeasured, Some(Unmeasured::NoAccount)) => unknown(
+            "the volume does not grow by itself, since the operator has no account as which it asks kubelets: \
+            upgrade the chart, or set --kubelet-account (docs/storage.md)",
+        ),
+        (AutoGrowState::Unmeasured, Some(Unmeasured::Forbidden)) => unknown(
+            "the volume does not grow by itself, since the account of --kubelet-account may not get \
+            nodes/stats: grant it that right (docs/storage.md)",
+        ),
+        _ => None,
+    }
+}
 
 /// The retention record is held for this Database.
 pub fn record_held(record: &str) -> String {

@@ -43,6 +43,7 @@ use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
 use crate::controller::copies::Copies;
+use crate::controller::memory::disk_usage::Reading;
 use crate::controller::pass::context::Context;
 use crate::engine::reload::Verdict;
 use crate::engine::{EngineError, Profile};
@@ -107,6 +108,8 @@ pub struct Observed {
     /// What the engine says of a change of its settings, or why it says nothing; asked only while there is
     /// one.
     pub settings: Option<Result<Verdict, String>>,
+    /// How much of its file system is used, as its kubelet said last.
+    pub disk: Option<Reading>,
     /// What is being torn down around it.
     pub torn_down: TornDown,
     /// The PriorityClass of databases' pods.
@@ -205,13 +208,12 @@ pub async fn observe(
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
-    let derives = legacy.is_none();
-    let children = Children { derives, database: &database, reads, ctx };
+    let children = Children { derives: legacy.is_none(), database: &database, reads, ctx };
     let stage = stage(&database, &nodes, &volume);
     let needs = stage.needs_secrets();
     let retained = held(deleting && needs, &names.retained_secret, &names, reads, ctx).await?;
     let as_reported = reads == Reads::Cached && is_as_reported(&database, &names, ctx);
-    let is_read = derives && needs && !as_reported;
+    let is_read = children.derives && needs && !as_reported;
     let credentials = held(is_read, &names.credentials_secret, &names, reads, ctx).await?;
     let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Box::new(Observed {
@@ -219,7 +221,7 @@ pub async fn observe(
         namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
-        claim: claim(&database, volume.ours().filter(|_| derives && deleting), ctx).await?,
+        claim: claim(&database, volume.ours().filter(|_| children.derives && deleting), ctx).await?,
         kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
         core_nodes: machines::core_nodes(&nodes, stage, reads, ctx).await?,
@@ -242,6 +244,7 @@ pub async fn observe(
         legacy,
         pod,
         settings: None,
+        disk: ctx.disk_readings.of(&names.uid),
         torn_down,
         priority_class: ctx.priority_class.clone(),
         network: ctx.network.clone(),

@@ -10,6 +10,7 @@ use crate::api::keys::DATABASE_UID_LABEL;
 use crate::api::{Database, Node, NodeClass, Volume, names};
 use crate::cloud::inventory::TaggedVolume;
 use crate::cluster::ownership::is_unowned;
+use crate::controller::database::growth::{self, Facts, Judgement};
 use crate::controller::pass::context::Context;
 use crate::controller::retention;
 
@@ -82,7 +83,9 @@ pub(super) async fn observe(
     let was_created = database.status.as_ref().is_some_and(|status| status.volume_name.is_some());
     let has = volume.ours().and_then(|volume| volume.spec.size.gib());
     let counts_databases = limits.databases.is_some() && !was_created;
-    let counts_storage = limits.total_storage.is_some() && database.spec.storage.size.gib() > has;
+    // Where the plan sees a newer reading, it waits for what is counted here in the next pass.
+    let grows = growing(database, volume.ours(), ctx).is_some();
+    let counts_storage = limits.total_storage.is_some() && (grows || database.spec.storage.size.gib() > has);
     if !counts_databases && !counts_storage {
         return Ok(Usage::default());
     }
@@ -100,9 +103,34 @@ pub(super) async fn observe(
     if counts_storage {
         // After the Volumes: the EBS volume of one that is gone by now was retained.
         let shown = ctx.inventory.tagged_volumes(Some(&namespace));
-        usage.storage = shown.map(|shown| storage(&databases, &volumes, shown));
+        let requested = |database: &Database| requested(database, &volumes, class, ctx);
+        let requested = databases.iter().filter(|it| is_staying(it)).map(requested).collect();
+        usage.storage = shown.map(|shown| storage(requested, &databases, &volumes, shown));
     }
     Ok(usage)
+}
+
+/// What a Database requests, and its file system by filling up.
+fn requested(database: &Database, volumes: &[Volume], class: Option<&NodeClass>, ctx: &Context) -> Requested {
+    let uid = database.metadata.uid.as_ref();
+    let volume = volumes.iter().find(|volume| volume.labels().get(DATABASE_UID_LABEL) == uid);
+    let has = volume.map(|volume| &volume.spec.size);
+    let in_effect = growth::in_effect(database, has).and_then(|size| size.gib());
+    // What its own limit does not permit takes no room from others.
+    let limits = class.filter(|class| class.name_any() == database.spec.node_class_name);
+    let most = limits.and_then(|class| class.spec.limits.storage.as_ref()?.gib()).unwrap_or(i32::MAX);
+    let grows = growing(database, volume, ctx).map(|grows| grows.min(most));
+    let requested = Requested::by(database);
+    let size = requested.size.max(in_effect.unwrap_or_default()).max(grows.unwrap_or_default());
+    Requested { size, ..requested }
+}
+
+/// How many GiB a volume is to have that grows by itself.
+fn growing(database: &Database, volume: Option<&Volume>, ctx: &Context) -> Option<i32> {
+    let reading = ctx.disk_readings.of(&database.uid()?);
+    let (reading, interval) = (reading.as_ref(), ctx.timing.disk_usage_interval);
+    let facts = Facts { database, volume, reading, interval };
+    if let Judgement::Grow(size) = growth::judge(&facts, ctx.clock.now()) { Some(size) } else { None }
 }
 
 fn age(database: &Database) -> impl Ord + use<> {
@@ -131,10 +159,18 @@ fn orphaned(class: &str, databases: &[Database], nodes: &[Node], volumes: &[Volu
     gone.len()
 }
 
-fn storage(databases: &[Database], volumes: &[Volume], shown: Vec<TaggedVolume>) -> NamespaceStorage {
-    let is_staying = |database: &&Database| database.metadata.deletion_timestamp.is_none();
+fn is_staying(database: &Database) -> bool {
+    database.metadata.deletion_timestamp.is_none()
+}
+
+fn storage(
+    requested: Vec<Requested>,
+    databases: &[Database],
+    volumes: &[Volume],
+    shown: Vec<TaggedVolume>,
+) -> NamespaceStorage {
     NamespaceStorage {
-        databases: databases.iter().filter(is_staying).map(Requested::by).collect(),
+        databases: requested,
         volumes: volumes.iter().map(|volume| held(volume, databases, &shown)).collect(),
         retained: retention::retained(shown, &volumes.iter().flat_map(retention::claims).collect()),
     }
@@ -221,6 +257,7 @@ mod tests {
             volume("v-4", "db-4", true, json!({"size": "30Gi"})),
         ];
         let ebs = vec![shown("v-1", 90), shown("v-9", 40), shown("v-4", 30), shown("v-5", 70)];
+        let asked = databases.iter().filter(|it| is_staying(it)).map(Requested::by).collect();
         let held = |database: &str, is_orphaned: bool, size: i32| Held {
             database_uid: database.to_owned(),
             is_orphaned,
@@ -232,7 +269,7 @@ mod tests {
             adopts: adopts.map(str::to_owned),
         };
         assert_eq!(
-            storage(&databases, &volumes, ebs),
+            storage(asked, &databases, &volumes, ebs),
             NamespaceStorage {
                 databases: vec![requested("db-1", 1024, None), requested("db-2", 10, Some("v-9"))],
                 volumes: vec![held("db-1", false, 100), held("db-2", false, 40), held("db-4", true, 30)],

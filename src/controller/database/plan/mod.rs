@@ -13,6 +13,7 @@ pub(super) mod machines;
 pub(super) mod next_start;
 
 mod access;
+pub(super) mod auto_grow;
 mod claim;
 mod deletion;
 mod failing;
@@ -56,6 +57,8 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
+    let grown = auto_grow::grown_world(observed);
+    let observed = grown.as_ref().unwrap_or(observed);
     let rejected = reload::in_effect(observed);
     let decided = match &rejected {
         Some(world) => reload::with_rejection(decide(world, now), world),
@@ -64,7 +67,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let observed = rejected.as_ref().unwrap_or(observed);
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
-    let mut plan = drift::mended(guarded, observed, now);
+    let mut plan = auto_grow::grown(drift::mended(guarded, observed, now), observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));

@@ -144,6 +144,7 @@ fn storage(observed: &Observed) -> Option<InvalidSpec> {
         iops,
         throughput,
         file_system,
+        auto_grow,
         adopt_retained: _,
         start_empty: _,
         new_credentials: _,
@@ -160,6 +161,9 @@ fn storage(observed: &Observed) -> Option<InvalidSpec> {
     }
     if iops.is_none() && ["io1", "io2"].contains(&volume_type.as_str()) {
         return Some(InvalidSpec::IopsMissing(volume_type.clone()));
+    }
+    if let Some(policy) = auto_grow.as_ref().filter(|policy| policy.max_size.gib().is_none()) {
+        return Some(InvalidSpec::AutoGrowMaximum(policy.max_size.clone()));
     }
     let made = &observed.volume.ours()?.spec;
     if made.size.gib().is_some_and(|made| gib < made) {

@@ -1,11 +1,14 @@
 //! Every sentence about a Database, in a golden file: a changed one shows in a review.
 
+mod auto_grow;
+mod causes;
 mod invalid_spec;
 mod next_start;
 mod reload;
 mod restore;
 mod rotation;
 
+use self::causes::{alterations, node_deletions, replace_causes, restart_causes};
 use super::*;
 use crate::api::{DeletionPolicy, InstanceId, Reason, Size, VolumeId};
 use crate::controller::blocker::Blocker;
@@ -115,65 +118,6 @@ fn claim_faults() -> impl Iterator<Item = ClaimFault> {
     let other = |found: &str| ClaimFault::Other { found: t(found), wanted: t("pvc-1") };
     let ending = [ClaimFault::BeingDeleted { pod: None }, ClaimFault::BeingDeleted { pod: Some(t("pg-0")) }];
     complete([ClaimFault::Gone, other(""), other("pvc-2")].into_iter().chain(ending)).into_iter()
-}
-
-fn replace_causes() -> Vec<ReplaceCause> {
-    complete([
-        ReplaceCause::Lost {
-            reason: LostReason(Reason::InstanceTerminated),
-            message: Some(t("MESSAGE OF LOST")),
-        },
-        ReplaceCause::Lost { reason: LostReason(Reason::InstanceLost), message: None },
-        ReplaceCause::KubernetesNodeDeleted { message: t("MESSAGE") },
-        ReplaceCause::EventScheduled { message: t("MESSAGE") },
-        ReplaceCause::Cordoned { message: t("MESSAGE") },
-        ReplaceCause::NodeDeleted { node: t("orders-1") },
-        ReplaceCause::TypeNotWanted { instance_type: t("r7i.large") },
-        ReplaceCause::Misplaced { machine: t("us-east-1c"), disk: t("us-east-1b") },
-    ])
-}
-
-fn restart_causes() -> Vec<RestartCause> {
-    let moved = |cause: Option<String>| RestartCause::Moved {
-        pod: t("orders-0"),
-        from: t("ip-1"),
-        to: t("ip-2"),
-        cause,
-    };
-    complete([
-        RestartCause::Image { from: t("questdb:1"), to: t("questdb:2") },
-        RestartCause::Resources,
-        RestartCause::Settings,
-        RestartCause::Template,
-        RestartCause::Password,
-        RestartCause::WentBack,
-        RestartCause::NotStarting,
-        RestartCause::VolumeModified,
-        RestartCause::NoRoom,
-        RestartCause::AlteredTemplate,
-        RestartCause::AlteredFiles,
-        moved(Some(t("CAUSE"))),
-        moved(None),
-    ])
-}
-
-fn alterations() -> Vec<Alteration> {
-    complete([
-        Alteration::Repeated { object: ObjectName::new(ObjectKind::ConfigMap, "orders"), until: at(0) },
-        Alteration::SpecRefused { object: ObjectName::new(ObjectKind::StatefulSet, "orders") },
-        Alteration::Pod { pod: t("orders-0"), cause: RestartCause::AlteredFiles },
-    ])
-}
-
-fn node_deletions() -> Vec<NodeDeletion> {
-    complete([
-        NodeDeletion::DatabaseDeleted,
-        NodeDeletion::DatabaseReleased,
-        NodeDeletion::DatabasePaused,
-        NodeDeletion::MovedTo(t("orders-2")),
-        NodeDeletion::NotNeeded(t("orders-1")),
-        NodeDeletion::Unfit(ReplaceCause::NodeDeleted { node: t("orders-1") }),
-    ])
 }
 
 fn engine_waits() -> Vec<EngineWait> {
@@ -383,6 +327,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("Move", Move { from: t("orders-1"), to: t("orders-2"), cause: t("CAUSE") }.message()),
     ];
     rows.extend(next_start::sentences());
+    rows.extend(auto_grow::sentences());
     rows.extend(reload::sentences().into_iter().chain(rotation::sentences()));
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));

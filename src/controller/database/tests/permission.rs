@@ -16,7 +16,7 @@ fn custom(image: &str) -> Value {
 }
 
 /// The world as this class makes it: its engine's image, too.
-fn of_class(mut world: Observed, spec: Value) -> Observed {
+pub(super) fn of_class(mut world: Observed, spec: Value) -> Observed {
     let class = class(spec);
     let engine = &world.database.spec.engine;
     world.profile = engine::profile(engine, &world.database.spec.config)

@@ -36,6 +36,7 @@ fn shown(state: SnapshotState, namespace: &str) -> RestoreView {
 fn restored() -> Restored {
     Restored {
         snapshot_id: SnapshotId("snap-1".to_owned()),
+        size: Some(crate::api::Size::from_gib(100)),
         taken_at: None,
         consistency: Consistency::EngineCheckpoint,
         engine_version: Some("9.3.4".to_owned()),
@@ -93,6 +94,31 @@ fn once_it_is_decided_the_volume_is_created_from_it_whatever_becomes_of_the_back
     assert_eq!(volume.spec.initialization_rate, None);
     let other = build::volume(&empty(json!({}), json!({})).database, &observed.names, "us-east-1b");
     assert_eq!(other.spec.snapshot_id, None);
+}
+
+#[test]
+fn a_database_begins_as_large_as_the_data_that_it_begins_with() {
+    let begins_with = |storage: Value| {
+        let restored = json!({"snapshotID": "snap-1", "size": "144Gi", "engineVersion": "9.3.4",
+            "consistency": "EngineCheckpoint"});
+        let spec = json!({"storage": storage, "restore": {"backupName": "nightly"}});
+        let mut world = empty(spec, json!({"restored": restored}));
+        as_applied(&mut world);
+        let running = json!([
+            condition("Ready", "False", "AwaitingRegistration", "m"),
+            condition("Launched", "True", "AsExpected", "runs")
+        ]);
+        let node = build::node(&world.database, &world.names, 1, None);
+        let status = json!({"observedGeneration": 1, "zone": ZONE, "conditions": running});
+        world.nodes = vec![node_with(node, status)];
+        plan(&world, now()).actions.iter().find_map(|action| {
+            let Action::CreateVolume(volume) = action else { return None };
+            Some(volume.spec.size.0.clone())
+        })
+    };
+    let policy = json!({"size": "100Gi", "autoGrow": {"maxSize": "300Gi"}});
+    assert_eq!(begins_with(policy), Some("144Gi".to_owned()));
+    assert_eq!(begins_with(json!({"size": "200Gi"})), Some("200Gi".to_owned()));
 }
 
 #[test]

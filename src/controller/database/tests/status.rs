@@ -126,6 +126,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         credentials_secret_name,
         password_generation: None,
         config: None,
+        auto_grow: None,
         replacement,
         run,
         engine_version,

@@ -39,6 +39,7 @@ fn what_wrote_the_data_of_a_backup_is_compared_until_an_engine_has_served_it() {
         status.first_ready_at = has_served.then(|| Time(now()));
         status.restored = Some(Restored {
             snapshot_id: SnapshotId("snap-1".to_owned()),
+            size: None,
             taken_at: None,
             consistency,
             engine_version: Some("9.3.4".to_owned()),

@@ -135,7 +135,10 @@ impl TestEnv {
             endpoint.clone_from(&ec2.url);
             proxies.push(ec2);
         }
-        let settings = settings(name, &watched, &options);
+        let mut settings = settings(name, &watched, &options);
+        let authority = control_plane.folder().join("ca.crt").display().to_string();
+        settings.extend(["--kubelet-account".to_owned(), rights::KUBELET_ACCOUNT.to_owned()]);
+        settings.extend(["--kubelet-certificate-authority".to_owned(), authority]);
         let environment = environment(&kubeconfig, &endpoint, site.region(), OPERATOR);
         Self {
             name: name.to_owned(),

@@ -34,6 +34,7 @@ impl Life {
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),
             settings: None,
+            disk: None,
             torn_down: TornDown::default(),
             network: Network::default(),
             timing: Timing::default(),

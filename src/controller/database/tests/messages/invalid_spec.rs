@@ -18,6 +18,7 @@ pub(super) fn all() -> Vec<InvalidSpec> {
         InvalidSpec::UserId { wanted: 999, made: 10001 },
         InvalidSpec::AdoptedImage { image: t("db:latest"), version: t("17.5") },
         InvalidSpec::SizeForm(Size(t("1e9"))),
+        InvalidSpec::AutoGrowMaximum(Size(t("1e9"))),
         InvalidSpec::ThroughputNotAllowed,
         InvalidSpec::IopsNotAllowed(t("gp2")),
         InvalidSpec::IopsMissing(t("io2")),

@@ -39,6 +39,7 @@ pub(super) fn waits() -> Vec<DatabaseWait> {
 pub(super) fn decided() -> String {
     events::restore_decided(&Restored {
         snapshot_id: SnapshotId(t("snap-1")),
+        size: None,
         taken_at: None,
         consistency: Consistency::EngineCheckpoint,
         engine_version: None,
