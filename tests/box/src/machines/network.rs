@@ -105,14 +105,13 @@ pub struct Network {
 }
 
 impl Network {
-    /// Claims a number, this one if it is given, by making the interface that bears it: of two boxes only one
-    /// can. The interface's alias says whose it is: `owner`.
-    pub async fn claim(owner: &Path, number: Option<u8>) -> Result<Self, Error> {
+    /// Claims the first of these numbers that is free, by making the interface that bears it: of two boxes
+    /// only one can. The interface's alias says whose it is: `owner`.
+    pub async fn claim(owner: &Path, candidates: &[u8]) -> Result<Self, Error> {
         // For this host and for good, as Docker and every other container runtime do it.
         std::fs::write("/proc/sys/net/ipv4/ip_forward", "1")
             .map_err(system("let this host forward between its networks"))?;
-        let candidates = number.map_or(NUMBERS, |number| number..number.saturating_add(1));
-        for candidate in candidates {
+        for &candidate in candidates {
             if is_routed(candidate).await? {
                 continue;
             }
@@ -138,7 +137,7 @@ impl Network {
             ip(doing, &format!("link set fh{candidate} up")).await?;
             return Ok(network);
         }
-        Err(number.map_or(Error::NoNumber, Error::Taken))
+        Err(if let [only] = candidates { Error::Taken(*only) } else { Error::NoNumber })
     }
 
     /// The number: the second part of all its addresses.

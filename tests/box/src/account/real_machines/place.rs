@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::base::cache::make_private_folder;
 use crate::base::host_cleanup::{Disks, Watcher};
 use crate::cluster::control_plane::ControlPlane;
-use crate::machines::network::{self, Network, system};
+use crate::machines::network::{self, NUMBERS, Network, system};
 
 /// The number of a kept site, in its folder.
 const NUMBER: &str = "number";
@@ -33,7 +33,14 @@ impl Place {
         let folder = folder.canonicalize().map_err(system(format!("find {}", folder.display())))?;
         let kept =
             std::fs::read_to_string(folder.join(NUMBER)).ok().and_then(|text| text.trim().parse().ok());
-        let network = Network::claim(&folder, kept).await?;
+        let candidates: Vec<u8> = match (kept, state) {
+            (Some(number), _) => vec![number],
+            // From the other end: no box that begins while this one is down takes the number that it comes
+            // back to, as long as there are others.
+            (None, Some(_)) => NUMBERS.rev().collect(),
+            (None, None) => NUMBERS.collect(),
+        };
+        let network = Network::claim(&folder, &candidates).await?;
         let watcher = Watcher::start(network.number(), &folder, disks, run)
             .map_err(system("start the process that clears up"))?;
         std::fs::write(folder.join(NUMBER), network.number().to_string())
