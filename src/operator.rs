@@ -188,10 +188,10 @@ pub fn context(
         cluster_id.clone(),
     );
     inventory.expect_only(settings.namespace.iter().cloned());
-    let authority = settings.kubelet_certificate_authority.clone();
+    let authority = settings.kubelets.kubelet_certificate_authority.clone();
     let kubelets = Arc::new(Https::new(
         client.clone(),
-        settings.kubelet_account.as_ref(),
+        settings.kubelets.kubelet_account.as_ref(),
         authority,
         Arc::clone(&clock),
     ));

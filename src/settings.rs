@@ -1,16 +1,16 @@
 //! Every setting of the operator: flags with environment variables, printed at start.
 
+mod kubelets;
 mod network;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, value_parser};
 use serde::Serialize;
 
+pub use self::kubelets::Kubelets;
 pub use self::network::{Network, Peers};
-use crate::cluster::kubelet::account::Account;
 
 /// The settings of `freehold run`.
 #[derive(Args, Clone, Debug, Serialize)]
@@ -52,16 +52,9 @@ pub struct Settings {
     #[arg(long, env = "FREEHOLD_DATABASE_PRIORITY_CLASS")]
     pub database_priority_class: Option<String>,
 
-    /// The ServiceAccount, NAMESPACE/NAME, as which kubelets are asked how much of a file system is used
-    /// (spec.storage.autoGrow). It needs the right to get nodes/stats and must have no other, since each
-    /// machine is given its token. Default: none, and kubelets are not asked.
-    #[arg(long, env = "FREEHOLD_KUBELET_ACCOUNT", value_name = "NAMESPACE/NAME")]
-    pub kubelet_account: Option<Account>,
-
-    /// The file with the certificate authority of the kubelets' certificates, where that is not the cluster's
-    /// own.
-    #[arg(long, env = "FREEHOLD_KUBELET_CERTIFICATE_AUTHORITY", value_name = "FILE")]
-    pub kubelet_certificate_authority: Option<PathBuf>,
+    /// How kubelets are asked how much of a file system is used.
+    #[command(flatten)]
+    pub kubelets: Kubelets,
 
     /// What the databases' NetworkPolicies admit beside their clients.
     #[command(flatten)]
@@ -216,6 +209,11 @@ pub struct Timing {
     #[arg(long, env = "FREEHOLD_ADOPTED_START_TIMEOUT", default_value = "900", value_parser = seconds)]
     pub adopted_start_timeout: Duration,
 
+    /// How long the kubelet may have no image of a changed spec.engine to start, as when it cannot be pulled,
+    /// until the database goes back to the engine that it served as.
+    #[arg(long, env = "FREEHOLD_IMAGE_PULL_TIMEOUT", default_value = "300", value_parser = seconds)]
+    pub image_pull_timeout: Duration,
+
     /// The backoff before a machine that never joined, or one that took a lost one's place and was soon lost,
     /// is replaced; the second takes 5 times, the third 15 times, and each further one 60 times as long.
     #[arg(long, env = "FREEHOLD_RELAUNCH_BACKOFF", default_value = "60", value_parser = seconds)]
@@ -322,6 +320,7 @@ impl Timing {
             forbidden_retry_interval: scale(self.forbidden_retry_interval),
             registration_timeout: scale(self.registration_timeout),
             adopted_start_timeout: scale(self.adopted_start_timeout),
+            image_pull_timeout: scale(self.image_pull_timeout),
             relaunch_backoff: scale(self.relaunch_backoff),
             kubelet_silence_timeout: scale(self.kubelet_silence_timeout),
             loss_grace_period: scale(self.loss_grace_period),
@@ -358,6 +357,7 @@ impl Default for Timing {
             forbidden_retry_interval: Duration::from_secs(300),
             registration_timeout: Duration::from_secs(900),
             adopted_start_timeout: Duration::from_secs(900),
+            image_pull_timeout: Duration::from_secs(300),
             relaunch_backoff: Duration::from_secs(60),
             kubelet_silence_timeout: Duration::from_secs(300),
             loss_grace_period: Duration::from_secs(300),

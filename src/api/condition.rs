@@ -273,8 +273,9 @@ pub enum Reason {
     /// The pod of an adopted database goes on as it is, and changes when it is started the next time; nothing
     /// restarts for it.
     AtNextStart,
-    /// An adopted database did not start as its spec requests, and went back to what it ran as before; that
-    /// is not tried again until the spec changes.
+    /// The image of spec.engine could not be started, or an adopted database did not start as its spec
+    /// requests: the database went back to what it served as, and that is not tried again until the spec
+    /// changes.
     WentBack,
     /// The ConfigMap or the StatefulSet was changed outside Freehold and is not restored yet, or the pod was
     /// started from what was changed; the message says which, and what follows.

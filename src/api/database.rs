@@ -16,6 +16,7 @@ pub use super::database_config::{
 };
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
 pub use super::database_restore::{Initialization, Restore, Restored};
+pub use super::database_served::{EngineNotStarted, Served};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
     Occurrence, Release, Replacement,
@@ -235,10 +236,22 @@ impl Database {
     }
 
     /// The version that decides which versions can read the data: the newest that was started on it, else
-    /// the one of the spec.
+    /// the one of its engine.
     pub fn data_version(&self) -> Option<String> {
         let started = self.status.as_ref().and_then(|status| status.engine_version.clone());
-        started.or_else(|| self.spec.engine.version.clone())
+        started.or_else(|| self.engine_of_data().version.clone())
+    }
+
+    /// The engine that the data is of: the one that served, until another one was seen started, or that of
+    /// the spec.
+    pub fn engine_of_data(&self) -> &Engine {
+        let served = self.status.as_ref().and_then(|status| {
+            let served = status.served.as_deref()?;
+            let is_last = status.run.as_ref().is_some_and(|run| run.pod_uid == served.pod_uid);
+            let is_back = || served.went_back.as_ref().is_some_and(|back| back.engine == self.spec.engine);
+            (is_last || is_back()).then_some(&served.engine)
+        });
+        served.unwrap_or(&self.spec.engine)
     }
 }
 

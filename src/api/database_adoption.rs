@@ -163,6 +163,6 @@ pub enum StartFailure {
 }
 
 /// An object of Kubernetes', whose fields the API server keeps as they are.
-fn any_object(_: &mut SchemaGenerator) -> Schema {
+pub(super) fn any_object(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
 }

@@ -13,6 +13,7 @@ use super::database_adoption::Adoption;
 use super::database_auto_grow::AutoGrowStatus;
 use super::database_config::ConfigStatus;
 use super::database_restore::{Initialization, Restored};
+use super::database_served::Served;
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -80,6 +81,10 @@ pub struct DatabaseStatus {
     /// The newest version of QuestDB that was started on the data. No older one is started on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
+
+    /// What the engine last accepted connections as, and what the database went back from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Box<Served>>,
 
     /// The deletion policy that the Volume was being deleted under when it was seen last. Credentials of data
     /// that may have been retained are retained, too.

@@ -12,6 +12,7 @@ mod database_auto_grow;
 mod database_config;
 mod database_engine;
 mod database_restore;
+mod database_served;
 mod database_status;
 mod database_storage;
 pub mod event;

@@ -32,7 +32,7 @@ pub struct Contents {
 impl Contents {
     /// Of this Database.
     pub fn of(database: &Database, file_system: FileSystem, namespace_uid: Option<String>) -> Self {
-        let engine = &database.spec.engine;
+        let engine = database.engine_of_data();
         let version = match engine.kind {
             EngineType::Questdb | EngineType::Postgresql => database.data_version(),
             EngineType::Custom => engine.custom.as_ref().map(|custom| custom.image.clone()),

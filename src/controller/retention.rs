@@ -161,7 +161,7 @@ pub fn marks(
     namespace_uid: Option<&String>,
     now: Timestamp,
 ) -> BTreeMap<String, String> {
-    let spec = owner.map(|owner| &owner.spec.engine);
+    let spec = owner.map(Database::engine_of_data);
     let image = || Some(spec?.custom.as_ref()?.image.clone());
     let version = owner.and_then(Database::data_version).or_else(image);
     let custom = spec.and_then(|engine| engine.custom.as_ref());

@@ -18,12 +18,13 @@ pub mod verify;
 use std::collections::BTreeMap;
 
 pub use error::EngineError;
-pub use image::from_class;
+use image::from_class;
 pub use profile::{
     Binding, Check, ConfigDirectory, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
 };
 
 use crate::api::database::{ConfigValue, Engine, EngineType};
+use crate::api::node_class::Images;
 
 /// The administrator's user name, in every engine that takes one.
 pub const ADMINISTRATOR: &str = "admin";
@@ -37,6 +38,19 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         EngineType::Questdb => questdb::profile(engine, config),
         EngineType::Custom => custom::profile(engine, config),
     }
+}
+
+/// The same, with its image from where the NodeClass says, if there is one.
+pub fn profile_from(
+    engine: &Engine,
+    config: &BTreeMap<String, ConfigValue>,
+    images: Option<&Images>,
+) -> Result<Profile, EngineError> {
+    let profile = profile(engine, config)?;
+    Ok(match images {
+        Some(images) => from_class(profile, engine, images),
+        None => profile,
+    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ mod story;
 mod tally;
 mod tenants;
 mod unrecorded;
+mod upgraded;
 mod verified;
 mod wiped;
 
@@ -131,6 +132,11 @@ fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
 #[test]
 fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 20, reloaded::changed);
+}
+
+#[test]
+fn a_database_goes_back_from_an_image_that_cannot_be_pulled_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE_OF_HOURS, 7, upgraded::to_no_image_and_back);
 }
 
 #[test]

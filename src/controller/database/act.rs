@@ -22,7 +22,9 @@ use super::messages::events as notes;
 use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, Plan};
-use super::written::{announce, forget_applied, go_back, of_namespace, report, report_altered, write_down};
+use super::written::{
+    announce, forget_applied, go_back, go_back_to_served, of_namespace, report, report_altered, write_down,
+};
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
@@ -111,6 +113,7 @@ async fn one(
             write_down(acted, ctx, |status| status.adoption = Some(adoption.as_ref().clone())).await?;
         }
         Action::GoBack(back) => go_back(back, acted, ctx, events).await?,
+        Action::GoBackToServed(back) => go_back_to_served(back, acted, ctx, events).await?,
         Action::RecordRelease(release) => record_release(Some(release), acted, ctx).await?,
         Action::ForgetRelease => record_release(None, acted, ctx).await?,
         Action::ReleaseChild(kind, live, to) => release_child(*kind, live, to, client()).await?,

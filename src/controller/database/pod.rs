@@ -90,6 +90,24 @@ pub enum Failure {
     },
 }
 
+/// Why the kubelet has no image to start (Kubernetes, `pkg/kubelet/images/types.go`).
+const WITHOUT_IMAGE: [&str; 7] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "InvalidImageName",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+];
+
+impl Failure {
+    /// Whether the kubelet has no image to start.
+    pub fn is_without_image(&self) -> bool {
+        matches!(self, Self::Container { reason, .. } if WITHOUT_IMAGE.contains(&reason.as_str()))
+    }
+}
+
 /// How a run of the engine's container ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
@@ -161,7 +179,9 @@ pub fn machine(pod: &Pod) -> Option<&str> {
 pub fn has_started(pod: &Pod, engine: Option<&str>) -> bool {
     let Some(container) = engine_status(pod, engine) else { return false };
     let state = container.state.as_ref();
+    // One that ended and waits to be started again has the run before it as its last state.
     container.restart_count > 0
+        || container.last_state.as_ref().is_some_and(|last| last.terminated.is_some())
         || state.is_some_and(|state| state.running.is_some() || state.terminated.is_some())
 }
 

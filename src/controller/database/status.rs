@@ -21,7 +21,7 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{adoption, auto_grow};
+use super::plan::{adoption, auto_grow, back_to_served, in_effect};
 use super::plan::{going_back, next_start, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
@@ -52,10 +52,12 @@ pub struct Decided {
 impl Decided {
     /// What this pass decided.
     pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
+        let carried_out = in_effect::of(observed);
+        let world = carried_out.as_ref().unwrap_or(observed);
         Self {
             is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
-            engine: engine(reload::in_effect(observed).as_ref().unwrap_or(observed), plan),
+            engine: engine(reload::in_effect(world).as_ref().unwrap_or(world), plan),
             new_node: plan.actions.iter().find_map(new_node),
             answers: Answers::default(),
         }
@@ -103,8 +105,8 @@ pub fn status(
     // The generation that was observed: the object of the last write may have a newer spec, which this pass
     // has not seen.
     let generation = observed.database.metadata.generation;
-    let grown = auto_grow::grown_world(observed);
-    let world = grown.as_ref().unwrap_or(observed);
+    let carried_out = in_effect::of(observed);
+    let world = carried_out.as_ref().unwrap_or(observed);
     let findings = Findings::of(world);
     let entries = entries(world, findings, decided, now);
     let node = machines::of(observed).map(|machines| machines.host);
@@ -120,14 +122,19 @@ pub fn status(
         // The last name stays after the deletion: the next ordinal is derived from it.
         node_name: node.map(ResourceExt::name_any).or(old.node_name),
         volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
-        endpoint: endpoint(observed).or(old.endpoint),
+        endpoint: endpoint(world).or(old.endpoint),
         credentials_secret_name: is_ours
             .then(|| observed.names.credentials_secret.clone())
             .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
             .or(old.credentials_secret_name),
         password_generation: rotation::shown(observed, old.password_generation),
-        config: reload::shown(observed, old.config),
+        config: reload::shown(world, old.config),
         auto_grow: auto_grow::shown(observed, old.auto_grow, now),
+        served: back_to_served::recorded(
+            observed,
+            reload::in_effect(world).as_ref().unwrap_or(world),
+            old.served,
+        ),
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,

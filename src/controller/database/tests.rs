@@ -4,6 +4,7 @@ mod access;
 mod adopting;
 mod adopting_running;
 mod auto_growing;
+mod back_to_served;
 mod drift;
 mod history;
 mod leaving;
@@ -236,8 +237,7 @@ fn ready_volume(world: &Observed) -> Volume {
     let volume = build::volume(&world.database, &world.names, ZONE);
     volume_with(
         volume,
-        json!({"observedGeneration": 1, "conditions": good(&["Ready", "Created", "Bound",
-    "Modified"])}),
+        json!({"observedGeneration": 1, "conditions": good(&["Ready", "Created", "Bound", "Modified"])}),
     )
 }
 
@@ -338,6 +338,7 @@ fn word(action: &Action) -> String {
         Action::AdoptStatefulSet(object, _) => applied("adopt", &object.metadata.uid),
         Action::RecordAdoption(_) => "record adoption".to_owned(),
         Action::GoBack(back) => format!("go back, {:?}", back.why),
+        Action::GoBackToServed(back) => format!("go back from {:?}", back.engine.version),
         Action::ReportAltered(what, object) => format!("report {what:?} {}", object.name),
         Action::ApplyConfigMap(object) => applied("apply config", &object.metadata.uid),
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),

@@ -162,6 +162,9 @@ pub enum DatabaseWait {
     Engine(EngineWait),
     /// The engine runs as it did before the spec requested what did not start: since when, and why.
     WentBack(Timestamp, String),
+    /// The image that the spec requests could not be started, and the database went back to the engine that
+    /// it served as: when, and the kubelet's words.
+    EngineWentBack(Timestamp, String),
     /// The engine does not accept connections, and its image cannot go back by itself.
     NotGoingBack {
         /// The image that was started.

@@ -43,7 +43,7 @@ impl DatabaseWait {
             Self::StartingEngine => Reason::AwaitingPod,
             Self::Attaching(_) => Reason::AwaitingAttach,
             Self::Engine(wait) | Self::NotGoingBack { wait, .. } => wait.reason(),
-            Self::WentBack(..) => Reason::WentBack,
+            Self::WentBack(..) | Self::EngineWentBack(..) => Reason::WentBack,
             Self::EngineMachineLost(LostReason(reason))
             | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
             Self::NoEngine(idle) => idle.reason(Reason::AwaitingPod),
@@ -77,6 +77,7 @@ impl DatabaseWait {
             | Self::NotReleasable(Unreleasable::Paused)
             | Self::NotRecreatable(..)
             | Self::WentBack(..)
+            | Self::EngineWentBack(..)
             | Self::NotGoingBack { .. }
             | Self::RetainedSecretConflict(_)
             | Self::Replacing {

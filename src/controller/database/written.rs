@@ -6,7 +6,7 @@ use kube::{Api, Resource, ResourceExt};
 use super::history;
 use super::messages::events as notes;
 use super::object_name::ObjectName;
-use crate::api::database::{Occurrence, WentBack};
+use crate::api::database::{EngineNotStarted, Occurrence, WentBack};
 use crate::api::{Database, DatabaseStatus, EventReason};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::status;
@@ -83,6 +83,24 @@ pub(super) async fn go_back(
     write_down(acted, ctx, |status| {
         if let Some(adoption) = &mut status.adoption {
             adoption.went_back = Some(back.clone());
+        }
+    })
+    .await?;
+    let note = notes::goes_back(&back.message);
+    events.publish(&acted.object, &Happened::warning(EventReason::WentBack, note)).await;
+    Ok(())
+}
+
+/// The same for one that goes back to the engine that it served as.
+pub(super) async fn go_back_to_served(
+    back: &EngineNotStarted,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| {
+        if let Some(served) = &mut status.served {
+            served.went_back = Some(back.clone());
         }
     })
     .await?;

@@ -27,7 +27,7 @@ const PROGRESS: [ConditionType; 11] = [
 ];
 
 /// The fields that name what is there, of all kinds.
-const FOUND: [&str; 18] = [
+const FOUND: [&str; 19] = [
     "applied",
     "config",
     "coreNodeName",
@@ -42,6 +42,7 @@ const FOUND: [&str; 18] = [
     "observedGeneration",
     "providerID",
     "run",
+    "served",
     "size",
     "volumeName",
     "zone",

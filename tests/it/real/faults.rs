@@ -49,7 +49,7 @@ fn a_wrong_setting_is_told_in_the_engines_words_and_mended_by_an_edit_alone() {
 }
 
 #[test]
-fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
+fn an_image_that_does_not_exist_is_told_and_left_for_the_one_that_served() {
     with_operator("no-image", |env| async move {
         let spec = env.postgresql();
         let writer = env.written(&spec, Dialect::Postgresql).await;
@@ -59,6 +59,10 @@ fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
         env.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
         let message = until_condition(&env, "EngineReady", "False", "EngineFailing").await;
         assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
+        let message = until_condition(&env, "Ready", "False", "WentBack").await;
+        assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
+        writer.is_served(LIMIT).await.unwrap();
+        let before = env.run_of("orders").await;
         let after = env.data_volumes();
         assert_eq!(
             after.iter().map(|volume| &volume.id).collect::<Vec<_>>(),
@@ -66,6 +70,7 @@ fn an_image_that_does_not_exist_is_told_and_the_volume_is_left_alone() {
         );
         env.edit("orders", &json!({"engine": {"version": version}})).await;
         keeps_its_rows(&env, writer).await;
+        assert_eq!(env.run_of("orders").await, before, "what served goes on serving");
         env
     });
 }

@@ -124,7 +124,7 @@ fn ebs_volume<'a>(observed: &'a Observed, volume: &Volume) -> Option<&'a EbsVolu
 }
 
 fn source(observed: &Observed, database: &Database, volume: &Volume, ebs: &EbsVolume) -> BackupSource {
-    let engine = &database.spec.engine;
+    let engine = database.engine_of_data();
     let of_pod = match &observed.pod {
         EnginePod::Running { image, .. } => image.clone(),
         EnginePod::Absent | EnginePod::NotRunning => None,

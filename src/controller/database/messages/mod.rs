@@ -144,6 +144,7 @@ impl DatabaseWait {
             Self::Attaching(attaching) => attaching.message(),
             Self::Engine(wait) => wait.message(),
             Self::WentBack(at, message) => next_start::went_back(*at, message),
+            Self::EngineWentBack(at, message) => next_start::engine_went_back(*at, message),
             Self::NotGoingBack { started, before, wait } => next_start::not_going_back(started, before, wait),
             Self::EngineOutdated => "the engine accepts connections and will be restarted for a changed \
                 spec"

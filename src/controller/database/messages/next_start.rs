@@ -32,6 +32,15 @@ pub fn went_back(at: Timestamp, message: &str) -> String {
     )
 }
 
+/// The database went back to the engine that it served as.
+pub fn engine_went_back(at: Timestamp, message: &str) -> String {
+    format!(
+        "the image of spec.engine could not be started, so the database went back at {at} to the engine \
+         that it served as: {message}. The same spec.engine is not tried again: correct it; or set it back \
+         to what it was and, once the image can be pulled, request the same anew"
+    )
+}
+
 /// The image cannot go back.
 pub fn not_going_back(started: &str, before: &str, wait: &EngineWait) -> String {
     format!(

@@ -30,9 +30,6 @@ pub(super) async fn namespace_labels(
 
 /// What the engine needs, with its image from where the NodeClass says.
 pub(super) fn profile(database: &Database, class: Option<&NodeClass>) -> Result<Profile, EngineError> {
-    let profile = engine::profile(&database.spec.engine, &database.spec.config)?;
-    Ok(match class {
-        Some(class) => engine::from_class(profile, &database.spec.engine, &class.spec.images),
-        None => profile,
-    })
+    let images = class.map(|class| &class.spec.images);
+    engine::profile_from(&database.spec.engine, &database.spec.config, images)
 }

@@ -12,7 +12,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use crate::api::database::{
-    Adoption, ConfigStatus, NotStarting, Occurrence, Release, Replacement, Restored, WentBack,
+    Adoption, ConfigStatus, EngineNotStarted, NotStarting, Occurrence, Release, Replacement, Restored,
+    WentBack,
 };
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
@@ -119,6 +120,8 @@ pub enum Action {
     RecordAdoption(Box<Adoption>),
     /// Write down that the database goes back to what it ran as before.
     GoBack(Box<WentBack>),
+    /// Write down that the database goes back to the engine that it served as.
+    GoBackToServed(Box<EngineNotStarted>),
     /// Write down what the database is restored from.
     RecordRestore(Box<Restored>),
     /// Reserve the record of a retained volume for this Database.

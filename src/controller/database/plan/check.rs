@@ -61,6 +61,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ReportAltered(..)
             | Action::AdoptStatefulSet(..)
             | Action::GoBack(_)
+            | Action::GoBackToServed(_)
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordRestore(_)

@@ -145,5 +145,6 @@ pub(super) fn starts_a_pod(action: &Action) -> bool {
                 | Action::AdoptStatefulSet(..)
                 | Action::ReplacePod(..)
                 | Action::GoBack(_)
+                | Action::GoBackToServed(_)
         )
 }

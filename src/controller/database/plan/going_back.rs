@@ -162,7 +162,7 @@ fn failure(wait: &EngineWait, has_started: bool) -> Option<StartFailure> {
 
 /// Whether the volume is being mounted, or containers run that come before the engine: neither image nor
 /// resources of the engine have a part in it.
-fn is_preparing(pod: &Pod) -> bool {
+pub(super) fn is_preparing(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|it| {
         it.status != "True" && ["PodReadyToStartContainers", "Initialized"].contains(&it.type_.as_str())
@@ -200,15 +200,20 @@ fn bound(observed: &Observed, wait: &EngineWait) -> Duration {
 
 /// Since when nothing but the template can keep the pod from starting.
 fn since(observed: &Observed, pod: &Pod) -> Timestamp {
+    let node = machines::of(observed).map(|machines| machines.host.conditions());
+    let volume = observed.volume.ours().map(Volume::conditions);
+    let ready = [node, volume].into_iter().flatten();
+    let ready = ready.filter_map(|conditions| conditions::since(conditions, ConditionType::Ready, true));
+    ready_to_start(pod).into_iter().chain(ready).max().unwrap_or(Timestamp::MAX)
+}
+
+/// Since when nothing of the pod's own comes before its engine.
+pub(super) fn ready_to_start(pod: &Pod) -> Option<Timestamp> {
     let created = pod.metadata.creation_timestamp.as_ref().map(|it| it.0);
     let passed = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     let passed = passed
         // A pod that was Ready while no operator ran has served: its time begins when it ended.
         .filter(|it| it.type_ == "Ready" || it.status == "True" && BEFORE_START.contains(&it.type_.as_str()))
         .filter_map(|it| it.last_transition_time.as_ref().map(|it| it.0));
-    let node = machines::of(observed).map(|machines| machines.host.conditions());
-    let volume = observed.volume.ours().map(Volume::conditions);
-    let ready = [node, volume].into_iter().flatten();
-    let ready = ready.filter_map(|conditions| conditions::since(conditions, ConditionType::Ready, true));
-    created.into_iter().chain(passed).chain(ready).max().unwrap_or(Timestamp::MAX)
+    created.into_iter().chain(passed).max()
 }

@@ -14,9 +14,11 @@ pub(super) mod next_start;
 
 mod access;
 pub(super) mod auto_grow;
+pub(super) mod back_to_served;
 mod claim;
 mod deletion;
 mod failing;
+pub(super) mod in_effect;
 mod pause;
 mod placement;
 mod prerequisites;
@@ -57,14 +59,16 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let grown = auto_grow::grown_world(observed);
-    let observed = grown.as_ref().unwrap_or(observed);
+    let requested = observed;
+    let carried_out = in_effect::of(observed);
+    let observed = carried_out.as_ref().unwrap_or(observed);
     let rejected = reload::in_effect(observed);
     let decided = match &rejected {
         Some(world) => reload::with_rejection(decide(world, now), world),
         None => decide(observed, now),
     };
     let observed = rejected.as_ref().unwrap_or(observed);
+    let decided = back_to_served::told(decided, requested);
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
     let mut plan = auto_grow::grown(drift::mended(guarded, observed, now), observed, now);
@@ -207,7 +211,8 @@ fn serve(
         engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)
     };
     let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
-    if is_replaced { plan } else { going_back::considered(plan, observed, now) }
+    let plan = if is_replaced { plan } else { going_back::considered(plan, observed, now) };
+    back_to_served::considered(plan, observed, now)
 }
 
 fn create_node(observed: &Observed, mut actions: Vec<Action>) -> Plan {

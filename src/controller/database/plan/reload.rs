@@ -160,6 +160,8 @@ fn is_rendered(observed: &Observed, in_force: &BTreeMap<String, ConfigValue>) ->
 
 /// Whether the engine is to be asked or to load something now, or soon.
 pub(in crate::controller::database) fn is_due(observed: &Observed) -> bool {
+    let carried_out = super::in_effect::of(observed);
+    let observed = carried_out.as_ref().unwrap_or(observed);
     let world = in_effect(observed);
     let observed = world.as_ref().unwrap_or(observed);
     let is_due = begun(observed).map_or_else(
@@ -171,6 +173,8 @@ pub(in crate::controller::database) fn is_due(observed: &Observed) -> bool {
 
 /// What the engine is asked in this pass, and how it is reached.
 pub(in crate::controller::database) fn question(observed: &Observed) -> Option<(Access, Change)> {
+    let carried_out = super::in_effect::of(observed);
+    let observed = carried_out.as_ref().unwrap_or(observed);
     let world = in_effect(observed);
     let observed = world.as_ref().unwrap_or(observed);
     let is_asked = begun(observed)?.step == ConfigStep::Asking && engine_waiting(observed).is_none();

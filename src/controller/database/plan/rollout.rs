@@ -11,7 +11,7 @@ use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
-use super::{failing, going_back, permission, reload, room, rotation, sizing};
+use super::{back_to_served, failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -260,7 +260,7 @@ fn restart_pending(pod: &Pod, step: RestartStep) -> DatabaseWait {
 
 /// What changes for the engine.
 fn cause(observed: &Observed, live: &StatefulSet, pod: &Pod) -> RestartCause {
-    if going_back::recorded(observed).is_some() {
+    if going_back::recorded(observed).is_some() || back_to_served::is_cause(observed, pod) {
         return RestartCause::WentBack;
     }
     let named = observed.engine();

@@ -64,6 +64,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Engine(_)
         | DatabaseWait::Reload(ReloadWait::Rejected(_))
         | DatabaseWait::WentBack(..)
+        | DatabaseWait::EngineWentBack(..)
         | DatabaseWait::NotGoingBack { .. }
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused

@@ -19,8 +19,7 @@ fn custom(image: &str) -> Value {
 pub(super) fn of_class(mut world: Observed, spec: Value) -> Observed {
     let class = class(spec);
     let engine = &world.database.spec.engine;
-    world.profile = engine::profile(engine, &world.database.spec.config)
-        .map(|profile| engine::from_class(profile, engine, &class.spec.images));
+    world.profile = engine::profile_from(engine, &world.database.spec.config, Some(&class.spec.images));
     world.class = Some(class);
     world
 }

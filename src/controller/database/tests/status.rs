@@ -127,6 +127,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         password_generation: None,
         config: None,
         auto_grow: None,
+        served: Some(served),
         replacement,
         run,
         engine_version,
@@ -144,6 +145,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         panic!("nothing was adopted or is released");
     };
     assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
+    assert_eq!((served.pod_uid.as_str(), &served.went_back), ("pod-uid", &None));
     assert_eq!(
         applied.unwrap().stateful_set.map(|set| (set.uid, set.generation)),
         Some(("set-uid".into(), 5))

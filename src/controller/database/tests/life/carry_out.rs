@@ -139,6 +139,11 @@ impl Life {
                 node.metadata.generation = node.metadata.generation.map(|it| it + 1);
             }
             Action::DeleteNode(name, uid, _) => self.machine(name, uid).delete(now),
+            Action::GoBackToServed(back) => {
+                if let Some(served) = &mut self.status().served {
+                    served.went_back = Some(back.as_ref().clone());
+                }
+            }
             Action::RecordRestore(restored) => self.status().restored = Some(restored.as_ref().clone()),
             Action::RecordZone(zone) => self.status().zone = Some(zone.clone()),
             Action::CreateVolume(volume) => self.create_volume(volume),

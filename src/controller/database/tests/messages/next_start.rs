@@ -3,10 +3,11 @@
 use super::{DatabaseWait, EngineWait, at, t};
 use crate::controller::database::messages::{events, next_start};
 
-pub(super) fn waits() -> [DatabaseWait; 2] {
+pub(super) fn waits() -> [DatabaseWait; 3] {
     let wait = EngineWait::ContainerStarting { pod: t("pg-0") };
     [
         DatabaseWait::WentBack(at(0), t("ErrImagePull: MESSAGE")),
+        DatabaseWait::EngineWentBack(at(0), t("ErrImagePull: MESSAGE")),
         DatabaseWait::NotGoingBack { started: t("pg:2"), before: t("pg:1"), wait },
     ]
 }
