@@ -210,7 +210,8 @@ pub struct Timing {
     pub adopted_start_timeout: Duration,
 
     /// How long the kubelet may have no image of a changed spec.engine to start, as when it cannot be pulled,
-    /// until the database goes back to the engine that it served as.
+    /// until the database goes back to the engine that it served as. Counted from when the pod could start
+    /// its container: it must be longer than the slowest pull.
     #[arg(long, env = "FREEHOLD_IMAGE_PULL_TIMEOUT", default_value = "300", value_parser = seconds)]
     pub image_pull_timeout: Duration,
 

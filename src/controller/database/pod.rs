@@ -149,7 +149,7 @@ pub fn engine_wait(pod: Option<&Pod>, engine: Option<&str>) -> Option<EngineWait
     }
     let Some(status) = &pod.status else { return Some(EngineWait::NotScheduled { pod: name }) };
     let container = engine_status(pod, engine);
-    if let Some(failure) = container.and_then(failure) {
+    if let Some(failure) = container.and_then(failure).or_else(|| failure_before(pod, engine)) {
         return Some(EngineWait::Failing { pod: name, failure });
     }
     let condition = |kind: &str| status.conditions.iter().flatten().find(|condition| condition.type_ == kind);
@@ -252,6 +252,18 @@ fn failure(container: &ContainerStatus) -> Option<Failure> {
         return Some(Failure::CrashLoop { last: container.last_state.as_ref().and_then(ending) });
     }
     Some(Failure::Container { reason: reason.to_owned(), message: waiting.message.clone() })
+}
+
+/// That the kubelet has no image for a container which runs before the engine and from its image: it is the
+/// first to need it.
+fn failure_before(pod: &Pod, engine: Option<&str>) -> Option<Failure> {
+    let image = engine_container(pod, engine)?.image.as_ref()?;
+    let before = pod.spec.as_ref()?.init_containers.iter().flatten();
+    let of_image: Vec<&str> =
+        before.filter(|it| it.image.as_ref() == Some(image)).map(|it| it.name.as_str()).collect();
+    let mut statuses = pod.status.as_ref()?.init_container_statuses.iter().flatten();
+    let waiting = statuses.find(|it| of_image.contains(&it.name.as_str()) && failure(it).is_some())?;
+    failure(waiting).filter(Failure::is_without_image)
 }
 
 fn ending(state: &ContainerState) -> Option<Ending> {

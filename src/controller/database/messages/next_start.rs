@@ -37,7 +37,7 @@ pub fn engine_went_back(at: Timestamp, message: &str) -> String {
     format!(
         "the image of spec.engine could not be started, so the database went back at {at} to the engine \
          that it served as: {message}. The same spec.engine is not tried again: correct it; or set it back \
-         to what it was and, once the image can be pulled, request the same anew"
+         to what it was and, once that is Ready and the image can be pulled, request the same again"
     )
 }
 

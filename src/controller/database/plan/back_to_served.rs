@@ -4,6 +4,8 @@
 //! Only as long as no engine was seen started since the one that served: until then nothing can have changed
 //! the data. An adopted database has a way of its own (`going_back.rs`).
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -11,14 +13,16 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::comparison::{self, Finding};
-use super::facts::{engine_waiting, inputs_of_pod, is_outdated, wanted_inputs};
-use super::going_back::{is_preparing, ready_to_start};
+use super::facts::{engine_waiting, inputs_of_pod, is_named, is_outdated, wanted_inputs};
+use super::going_back::ready_to_start;
 use super::leaving::is_leaving;
+use super::machines::is_lost;
 use super::{permission, validation};
-use crate::api::database::{Engine, EngineNotStarted, Served};
+use crate::api::database::{ConfigValue, Engine, EngineNotStarted, Served};
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::{EngineWait, engine_container, has_started};
+use crate::controller::database::pod::{EngineWait, engine_container, has_started, machine};
 use crate::controller::database::wait::DatabaseWait;
+use crate::controller::safety;
 use crate::engine::{self, EngineError, Profile};
 use crate::time::{later, sooner, until, whole_second};
 
@@ -42,7 +46,7 @@ pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) ->
     let Some(DatabaseWait::Engine(wait)) = engine_waiting(observed) else { return plan };
     let EngineWait::Failing { failure, .. } = &wait else { return plan };
     let Some(pod) = observed.pod.as_ref().filter(|_| failure.is_without_image()) else { return plan };
-    if is_preparing(pod) || !may_go_back(observed, pod) {
+    if !may_go_back(observed, pod) {
         return plan;
     }
     let since = ready_to_start(pod).unwrap_or(Timestamp::MAX);
@@ -78,14 +82,26 @@ pub(in crate::controller::database) fn recorded(
     let known = record(requested).and_then(|served| served.went_back.as_ref());
     let written = before.as_ref().and_then(|served| served.went_back.clone());
     let went_back = written.filter(|back| known != Some(back) || held(requested).is_some());
-    let serves = || {
-        let pod =
-            world.pod.as_ref().filter(|_| engine_waiting(world).is_none() && is_of_newest_template(world))?;
+    if before.as_ref().is_some_and(|served| may_have_started_unseen(world, served)) {
+        return None;
+    }
+    let pod = world.pod.as_ref().filter(|_| is_of_newest_template(world));
+    let ready = || {
+        let pod = pod.filter(|_| engine_waiting(world).is_none())?;
         let image = engine_container(pod, world.engine())?.image.clone()?;
         Some((world.database.spec.engine.clone(), image, pod.uid()?))
     };
-    let (engine, image, pod_uid) =
-        serves().or_else(|| before.map(|before| (before.engine, before.image, before.pod_uid)))?;
+    // The engine that served was started in a later pod, and nothing in between.
+    let goes_on = |served: &Served| {
+        let is_it = served.engine == world.database.spec.engine && is_last(requested, served);
+        pod.filter(|pod| is_it && has_started(pod, world.engine())).and_then(ResourceExt::uid)
+    };
+    let as_before = || {
+        let served = before?;
+        let pod_uid = goes_on(&served).unwrap_or_else(|| served.pod_uid.clone());
+        Some((served.engine, served.image, pod_uid))
+    };
+    let (engine, image, pod_uid) = ready().or_else(as_before)?;
     Some(Box::new(Served { engine, image, pod_uid, went_back }))
 }
 
@@ -99,23 +115,43 @@ fn held(requested: &Observed) -> Option<(&Served, &EngineNotStarted)> {
     let served = record(requested)?;
     let back = served.went_back.as_ref().filter(|back| back.engine == requested.database.spec.engine)?;
     let is_started = |pod: &Pod| has_started(pod, requested.engine()) && !is_image_of(requested, served, pod);
-    (!requested.pod.as_ref().is_some_and(is_started)).then_some((served, back))
+    let was_started =
+        requested.pod.as_ref().is_some_and(is_started) || may_have_started_unseen(requested, served);
+    (!was_started).then_some((served, back))
 }
 
 /// Whether the pod has the image of the engine that served, also from where the NodeClass says by now.
 fn is_image_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
     let image = engine_container(pod, observed.engine()).and_then(|engine| engine.image.as_ref());
-    let by_now = profile_of(observed, &served.engine).ok().map(|profile| profile.image);
-    image == Some(&served.image) || image == by_now.as_ref()
+    // Whatever the settings are.
+    let profile = profile_of(observed, &served.engine, &BTreeMap::new());
+    image == Some(&served.image) || image == profile.ok().map(|profile| profile.image).as_ref()
+}
+
+/// Whether the last engine that was seen started is that of the pod that served.
+fn is_last(observed: &Observed, served: &Served) -> bool {
+    let run = observed.database.status.as_ref().and_then(|status| status.run.as_ref());
+    run.is_some_and(|run| run.pod_uid == served.pod_uid)
+}
+
+/// Whether a pod of another image is on a machine whose kubelet does not report: what it shows is old.
+fn may_have_started_unseen(observed: &Observed, served: &Served) -> bool {
+    let Some(pod) = observed.pod.as_ref().filter(|pod| !is_image_of(observed, served, pod)) else {
+        return false;
+    };
+    let Some(name) = machine(pod) else { return false };
+    let is_of_lost = observed.nodes.iter().any(|node| is_lost(node) && is_named(node, name));
+    let core_node = observed.core_nodes.iter().find(|it| it.metadata.name.as_deref() == Some(name));
+    is_of_lost || core_node.is_none_or(safety::is_silent)
 }
 
 /// Whether this pod tries another image than the one that served, nothing was started since, and what served
 /// would be started again.
 fn may_go_back(observed: &Observed, pod: &Pod) -> bool {
     let Some(served) = record(observed) else { return false };
-    let last = observed.database.status.as_ref().and_then(|status| status.run.as_ref());
-    let is_last = last.is_some_and(|run| run.pod_uid == served.pod_uid);
-    if !is_last || has_started(pod, observed.engine()) || is_image_of(observed, served, pod) {
+    let is_other = served.engine != observed.database.spec.engine && !is_image_of(observed, served, pod);
+    let is_started = has_started(pod, observed.engine()) || may_have_started_unseen(observed, served);
+    if !is_other || is_started || !is_last(observed, served) {
         return false;
     }
     let world = with_engine(observed, &served.engine);
@@ -135,12 +171,16 @@ fn is_of_newest_template(observed: &Observed) -> bool {
 fn with_engine(observed: &Observed, engine: &Engine) -> Observed {
     let mut world = observed.clone();
     world.database.spec.engine = engine.clone();
-    world.profile = profile_of(observed, engine);
+    world.profile = profile_of(observed, engine, &observed.database.spec.config);
     world
 }
 
-/// What this engine needs, with its image from where the NodeClass says.
-fn profile_of(observed: &Observed, engine: &Engine) -> Result<Profile, EngineError> {
+/// What this engine with these settings needs, with its image from where the NodeClass says.
+fn profile_of(
+    observed: &Observed,
+    engine: &Engine,
+    config: &BTreeMap<String, ConfigValue>,
+) -> Result<Profile, EngineError> {
     let images = observed.class.as_ref().map(|class| &class.spec.images);
-    engine::profile_from(engine, &observed.database.spec.config, images)
+    engine::profile_from(engine, config, images)
 }

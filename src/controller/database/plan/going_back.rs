@@ -162,7 +162,7 @@ fn failure(wait: &EngineWait, has_started: bool) -> Option<StartFailure> {
 
 /// Whether the volume is being mounted, or containers run that come before the engine: neither image nor
 /// resources of the engine have a part in it.
-pub(super) fn is_preparing(pod: &Pod) -> bool {
+fn is_preparing(pod: &Pod) -> bool {
     let mut conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
     conditions.any(|it| {
         it.status != "True" && ["PodReadyToStartContainers", "Initialized"].contains(&it.type_.as_str())

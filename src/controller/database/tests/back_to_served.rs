@@ -63,6 +63,14 @@ fn trying() -> Observed {
     without_image(after(WANTED), "ImagePullBackOff")
 }
 
+/// What the kubelet reported last of the pod is old.
+fn silent() -> Observed {
+    let mut world = trying();
+    let status = json!({"conditions": [{"type": "Ready", "status": "Unknown"}]});
+    world.core_nodes[0].status = Some(serde_json::from_value(status).unwrap());
+    world
+}
+
 /// What the plan writes down that the database goes back from.
 fn goes_back(world: &Observed, second: i64) -> Option<EngineNotStarted> {
     plan(world, moment(second)).actions.into_iter().find_map(|action| {
@@ -101,7 +109,7 @@ fn an_image_that_cannot_be_pulled_for_five_minutes_is_left_with_the_kubelets_wor
 #[test]
 fn nothing_goes_back_whose_data_may_have_changed_or_that_another_image_would_not_help() {
     type Case = (&'static str, fn() -> Observed);
-    let cases: [Case; 10] = [
+    let cases: [Case; 12] = [
         ("it was started", || {
             let mut world = trying();
             let status = world.pod.as_mut().unwrap().status.as_mut().unwrap();
@@ -147,17 +155,73 @@ fn nothing_goes_back_whose_data_may_have_changed_or_that_another_image_would_not
             });
             world
         }),
-        ("the volume is being mounted", || {
+        ("its machine is lost", || {
             let mut world = trying();
-            let status = world.pod.as_mut().unwrap().status.as_mut().unwrap();
-            let preparing = json!([{"type": "PodReadyToStartContainers", "status": "False"}]);
-            status.conditions = serde_json::from_value(preparing).unwrap();
+            let status = world.nodes[0].status.as_mut().unwrap();
+            let lost = condition("Lost", "True", "InstanceTerminated", "gone");
+            status.conditions.push(serde_json::from_value(lost).unwrap());
+            world
+        }),
+        ("its kubelet does not report", silent),
+        ("it serves as what it served as, by an image of an earlier NodeClass", || {
+            let mut world = without_image(after(SERVED), "ErrImagePull");
+            let pod = world.pod.as_mut().unwrap();
+            pod.spec.as_mut().unwrap().containers[0].image =
+                Some("registry.example/questdb:9.3.4".to_owned());
             world
         }),
     ];
     for (name, world) in cases {
         assert_eq!(goes_back(&world(), 100_000), None, "{name}");
     }
+}
+
+#[test]
+fn what_may_have_started_unseen_ends_the_record() {
+    assert_eq!(recorded(&silent()), None);
+    let mut back = with_record(silent(), went_back());
+    assert!(!line(&plan(&back, moment(301))).contains("apply"), "what the spec requests is carried out");
+    assert_eq!(recorded(&back), None);
+    back.core_nodes[0].status = None;
+    assert!(recorded(&back).is_some());
+}
+
+#[test]
+fn a_container_that_needs_the_image_before_the_engine_does_counts_as_the_engine() {
+    let mut restored = after(WANTED);
+    let mut pod = restored.pod.take().unwrap();
+    let spec = pod.spec.as_mut().unwrap();
+    let image = spec.containers[0].image.clone().unwrap();
+    let before = json!([{"name": "restore", "image": image}]);
+    spec.init_containers = Some(serde_json::from_value(before).unwrap());
+    pod.metadata.creation_timestamp = Some(Time(moment(0)));
+    let of = |name: &str, reason: &str| {
+        let mut status = container_status(json!({"waiting": {"reason": reason, "message": "no such tag"}}));
+        status["name"] = json!(name);
+        status
+    };
+    restored.pod = Some(pod_with(
+        pod,
+        json!({"phase": "Pending", "conditions": [{"type": "Initialized", "status": "False"}],
+            "initContainerStatuses": [of("restore", "ErrImagePull")],
+            "containerStatuses": [of("engine", "PodInitializing")]}),
+    ));
+    assert_eq!(goes_back(&restored, 299), None);
+    let back = goes_back(&restored, 300).unwrap();
+    assert!(back.message.contains("no such tag"), "{}", back.message);
+}
+
+#[test]
+fn the_record_follows_the_engine_that_served_to_a_later_pod_that_is_not_ready_yet() {
+    let mut moved = after(SERVED);
+    let pod = moved.pod.take().unwrap();
+    let starting =
+        json!({"phase": "Running", "containerStatuses": [container_status(json!({"running": {}}))]});
+    moved.pod = Some(pod_with(pod, starting));
+    assert_eq!(recorded(&moved).unwrap().pod_uid, "pod-uid");
+    let mut other = moved;
+    other.database.status.as_mut().unwrap().run.as_mut().unwrap().pod_uid = "pod-between".to_owned();
+    assert_eq!(recorded(&other).unwrap().pod_uid, "pod-before", "another engine was started in between");
 }
 
 #[test]
