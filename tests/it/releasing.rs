@@ -147,7 +147,7 @@ fn a_database_is_released_as_it_runs_and_adopted_again_but_not_while_it_is_pause
         let written = env.tap.seen().into_iter().skip(writes).filter(|it| it.body.contains("release"));
         assert_eq!(written.count(), 0);
 
-        let (code, report) = release(&env, &["--write", "--timeout", "120"]).await;
+        let (code, report) = release(&env, &["--write", "--timeout", "1200"]).await;
         assert_eq!(code, Some(0), "{report}");
         assert!(report.contains("runs on without Freehold"), "{report}");
         env.gone("orders").await;
@@ -252,7 +252,7 @@ fn an_adopted_database_that_was_moved_is_released_as_it_runs_with_the_metadata_t
         let (ran, machine, mark) = (legacy::pod_run(&env, &found.legacy).await, machines(&env), env.mark());
         let spec = set(&env, &found.legacy).await.spec;
 
-        let (code, report) = release(&env, &["--write", "--timeout", "120"]).await;
+        let (code, report) = release(&env, &["--write", "--timeout", "1200"]).await;
         assert_eq!(code, Some(0), "{report}");
         assert!(report.contains("Differs from what was found"), "{report}");
         env.gone("orders").await;
