@@ -71,7 +71,7 @@ impl Tokens {
         Self { accounts, name: account.name.clone(), last: Mutex::default() }
     }
 
-    /// What a kubelet is told about who asks.
+    /// The credentials that a kubelet is sent.
     pub(super) async fn auth_info(&self, now: Timestamp) -> Result<AuthInfo, Failure> {
         let mut last = self.last.lock().await;
         if let Some((token, ends)) = last.as_ref()

@@ -261,9 +261,9 @@ fn failure_before(pod: &Pod, engine: Option<&str>) -> Option<Failure> {
     let before = pod.spec.as_ref()?.init_containers.iter().flatten();
     let of_image: Vec<&str> =
         before.filter(|it| it.image.as_ref() == Some(image)).map(|it| it.name.as_str()).collect();
-    let mut statuses = pod.status.as_ref()?.init_container_statuses.iter().flatten();
-    let waiting = statuses.find(|it| of_image.contains(&it.name.as_str()) && failure(it).is_some())?;
-    failure(waiting).filter(Failure::is_without_image)
+    let statuses = pod.status.as_ref()?.init_container_statuses.iter().flatten();
+    let mut failures = statuses.filter(|it| of_image.contains(&it.name.as_str())).filter_map(failure);
+    failures.next().filter(Failure::is_without_image)
 }
 
 fn ending(state: &ContainerState) -> Option<Ending> {

@@ -52,12 +52,11 @@ pub struct Decided {
 impl Decided {
     /// What this pass decided.
     pub fn of(observed: &Observed, plan: &Plan, acted: &Acted<Database>) -> Self {
-        let carried_out = in_effect::of(observed);
-        let world = carried_out.as_ref().unwrap_or(observed);
+        let carried_out = reload::carried_out(observed);
         Self {
             is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
-            engine: engine(reload::in_effect(world).as_ref().unwrap_or(world), plan),
+            engine: engine(carried_out.as_ref().unwrap_or(observed), plan),
             new_node: plan.actions.iter().find_map(new_node),
             answers: Answers::default(),
         }

@@ -73,22 +73,19 @@ pub(super) async fn report_altered(
     Ok(())
 }
 
-/// That the database goes back is written down before its template is: it must not be tried again.
+/// That the database goes back to what it ran as before.
 pub(super) async fn go_back(
     back: &WentBack,
     acted: &mut Acted<Database>,
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    write_down(acted, ctx, |status| {
+    let record = |status: &mut DatabaseStatus| {
         if let Some(adoption) = &mut status.adoption {
             adoption.went_back = Some(back.clone());
         }
-    })
-    .await?;
-    let note = notes::goes_back(&back.message);
-    events.publish(&acted.object, &Happened::warning(EventReason::WentBack, note)).await;
-    Ok(())
+    };
+    tell_going_back(record, &back.message, acted, ctx, events).await
 }
 
 /// The same for one that goes back to the engine that it served as.
@@ -98,13 +95,24 @@ pub(super) async fn go_back_to_served(
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    write_down(acted, ctx, |status| {
+    let record = |status: &mut DatabaseStatus| {
         if let Some(served) = &mut status.served {
             served.went_back = Some(back.clone());
         }
-    })
-    .await?;
-    let note = notes::goes_back(&back.message);
+    };
+    tell_going_back(record, &back.message, acted, ctx, events).await
+}
+
+/// That the database goes back is written down before its template is: it must not be tried again.
+async fn tell_going_back(
+    record: impl FnOnce(&mut DatabaseStatus),
+    message: &str,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, record).await?;
+    let note = notes::goes_back(message);
     events.publish(&acted.object, &Happened::warning(EventReason::WentBack, note)).await;
     Ok(())
 }

@@ -38,11 +38,7 @@ pub async fn by_itself(strike: Option<Strike>) -> (usize, usize) {
     let after = house.chaos.effects();
     assert_eq!(house.sizes(), (150, json!("150Gi")));
     assert_eq!(house.uid_of_pod(), pod, "nothing restarts");
-    house.rest().await;
-    house.delete().await;
-    house.until_gone(LONG).await;
-    house.rest().await;
-    house.judge();
+    house.end_at_rest(LONG).await;
     (before, after)
 }
 

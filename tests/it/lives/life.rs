@@ -261,6 +261,15 @@ impl House {
         assert!(late.is_none(), "it does not come to rest: {late:?}");
     }
 
+    /// Deletes the database when all is at rest, and judges what is left of it.
+    pub async fn end_at_rest(&self, limit: Duration) {
+        self.rest().await;
+        self.delete().await;
+        self.until_gone(limit).await;
+        self.rest().await;
+        self.judge();
+    }
+
     /// Fails if a rule was broken on the way, or something is left at the end.
     pub fn judge(&self) {
         let broken = properties::check(&self.record()).and_then(|()| self.check_end());

@@ -48,16 +48,12 @@ pub async fn changed(strike: Option<Strike>) -> (usize, usize) {
     let what = |it: &Value| (it["what"].clone(), it["count"].clone());
     let all: Vec<(Value, Value)> = history.as_array().unwrap().iter().map(what).collect();
     assert_eq!(all, [(json!("Restarted"), json!(1))], "it restarts once");
-    house.rest().await;
-    house.delete().await;
-    house.until_gone(LONG).await;
-    house.rest().await;
-    house.judge();
+    house.end_at_rest(LONG).await;
     (before, after)
 }
 
 impl House {
-    fn pod(&self) -> Value {
+    pub(super) fn pod(&self) -> Value {
         self.server.objects("pods").first().map(|pod| pod.as_ref().clone()).unwrap_or_default()
     }
 

@@ -37,7 +37,7 @@ pub async fn while_it_serves(strike: Option<Strike>) -> (usize, usize) {
     let after = house.chaos.effects();
     assert_ne!(house.password(), first);
     assert_eq!(house.engine_pod()["metadata"]["uid"], pod["metadata"]["uid"], "nothing restarts");
-    end(&house).await;
+    house.end_at_rest(LONG).await;
     (before, after)
 }
 
@@ -64,7 +64,7 @@ pub async fn by_a_restart(strike: Option<Strike>) -> (usize, usize) {
     let history = house.database().unwrap_or_default()["status"]["history"].clone();
     let whats: Vec<&str> = history.as_array().unwrap().iter().filter_map(|it| it["what"].as_str()).collect();
     assert_eq!(whats, ["Restarted"], "{history}");
-    end(&house).await;
+    house.end_at_rest(LONG).await;
     (before, after)
 }
 
@@ -76,14 +76,6 @@ async fn house(strike: Option<Strike>, engine: &Value) -> House {
     house.create(&spec).await;
     house.until_ready(LONG).await;
     house
-}
-
-async fn end(house: &House) {
-    house.rest().await;
-    house.delete().await;
-    house.until_gone(LONG).await;
-    house.rest().await;
-    house.judge();
 }
 
 impl House {

@@ -37,11 +37,7 @@ pub async fn to_no_image_and_back(strike: Option<Strike>) -> (usize, usize) {
     house.until_ready(LONG).await;
     assert_eq!(house.running(), SECOND);
     let after = house.chaos.effects();
-    house.rest().await;
-    house.delete().await;
-    house.until_gone(LONG).await;
-    house.rest().await;
-    house.judge();
+    house.end_at_rest(LONG).await;
     (before, after)
 }
 
@@ -52,9 +48,7 @@ impl House {
 
     /// The image of the engine's pod.
     fn running(&self) -> String {
-        let pods = self.server.objects("pods");
-        let image = pods.first().map(|pod| pod["spec"]["containers"][0]["image"].clone());
-        image.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
+        self.pod()["spec"]["containers"][0]["image"].as_str().unwrap_or_default().to_owned()
     }
 
     fn condition(&self, kind: &str) -> Value {

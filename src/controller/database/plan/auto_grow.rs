@@ -50,11 +50,11 @@ pub(super) fn grown(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan
     let Some(volume) = observed.volume.ours().filter(|_| !is_leaving(observed)) else { return plan };
     let Judgement::Grow(to) = judge(&facts(observed), now) else { return plan };
     let Growth::To(size) = permitted(observed, to) else { return plan };
-    let of_volume = |action: &mut Action| {
-        if let Action::UpdateVolume(_, patch) = action { Some(std::mem::take(patch)) } else { None }
+    let update = plan.actions.iter().position(|action| matches!(action, Action::UpdateVolume(..)));
+    let mut patch = match update.map(|update| plan.actions.remove(update)) {
+        Some(Action::UpdateVolume(_, patch)) => patch,
+        Some(_) | None => json!({}),
     };
-    let mut patch = plan.actions.iter_mut().find_map(of_volume).unwrap_or_else(|| json!({}));
-    plan.actions.retain(|action| !matches!(action, Action::UpdateVolume(..)));
     // A person may have requested more at the same time.
     let requested = patch["size"].as_str().and_then(|size| Size(size.to_owned()).gib());
     patch["size"] = json!(Size::from_gib(size.max(requested.unwrap_or(0))));
@@ -116,7 +116,7 @@ fn state(
     (state, None)
 }
 
-fn facts(observed: &Observed) -> Facts<'_> {
+pub(in crate::controller::database) fn facts(observed: &Observed) -> Facts<'_> {
     Facts {
         database: &observed.database,
         volume: observed.volume.ours(),

@@ -124,8 +124,8 @@ fn held(requested: &Observed) -> Option<(&Served, &EngineNotStarted)> {
 fn is_image_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
     let image = engine_container(pod, observed.engine()).and_then(|engine| engine.image.as_ref());
     // Whatever the settings are.
-    let profile = profile_of(observed, &served.engine, &BTreeMap::new());
-    image == Some(&served.image) || image == profile.ok().map(|profile| profile.image).as_ref()
+    let by_now = || profile_of(observed, &served.engine, &BTreeMap::new()).ok().map(|profile| profile.image);
+    image == Some(&served.image) || image == by_now().as_ref()
 }
 
 /// Whether the last engine that was seen started is that of the pod that served.

@@ -49,6 +49,12 @@ pub(in crate::controller::database) fn in_effect(observed: &Observed) -> Option<
     Some(world)
 }
 
+/// What is carried out of a spec: without what the engine has rejected, too (`in_effect.rs`).
+pub(in crate::controller::database) fn carried_out(observed: &Observed) -> Option<Observed> {
+    let carried_out = super::in_effect::of(observed);
+    in_effect(carried_out.as_ref().unwrap_or(observed)).or(carried_out)
+}
+
 /// Whether the engine has rejected the settings of this very spec. An earlier version of Freehold knows of no
 /// rejection, and may have started the engine with them since.
 fn is_rejected(observed: &Observed, config: &ConfigStatus) -> bool {
@@ -160,9 +166,7 @@ fn is_rendered(observed: &Observed, in_force: &BTreeMap<String, ConfigValue>) ->
 
 /// Whether the engine is to be asked or to load something now, or soon.
 pub(in crate::controller::database) fn is_due(observed: &Observed) -> bool {
-    let carried_out = super::in_effect::of(observed);
-    let observed = carried_out.as_ref().unwrap_or(observed);
-    let world = in_effect(observed);
+    let world = carried_out(observed);
     let observed = world.as_ref().unwrap_or(observed);
     let is_due = begun(observed).map_or_else(
         || engine_waiting(observed).is_none(),
@@ -173,9 +177,7 @@ pub(in crate::controller::database) fn is_due(observed: &Observed) -> bool {
 
 /// What the engine is asked in this pass, and how it is reached.
 pub(in crate::controller::database) fn question(observed: &Observed) -> Option<(Access, Change)> {
-    let carried_out = super::in_effect::of(observed);
-    let observed = carried_out.as_ref().unwrap_or(observed);
-    let world = in_effect(observed);
+    let world = carried_out(observed);
     let observed = world.as_ref().unwrap_or(observed);
     let is_asked = begun(observed)?.step == ConfigStep::Asking && engine_waiting(observed).is_none();
     let access = access(observed).filter(|_| is_asked)?;

@@ -8,8 +8,9 @@ use super::*;
 use crate::api::Size;
 use crate::api::database::{AutoGrowState, AutoGrowStatus, Unmeasured};
 use crate::cluster::kubelet::DiskUsage;
-use crate::controller::database::growth::{Facts, Judgement, judge};
+use crate::controller::database::growth::{Judgement, judge};
 use crate::controller::database::observe::usage::{Held, NamespaceStorage, Requested};
+use crate::controller::database::plan::auto_grow::facts;
 use crate::controller::database::status::{Decided, changes, status};
 use crate::controller::memory::disk_usage::Reading;
 use crate::controller::pass::acted::Acted;
@@ -70,15 +71,6 @@ fn state(world: &Observed) -> AutoGrowState {
 
 fn grows_to(size: &str) -> String {
     format!("[update volume-uid {{\"size\":\"{size}\"}}] Progressing")
-}
-
-fn facts(world: &Observed) -> Facts<'_> {
-    Facts {
-        database: &world.database,
-        volume: world.volume.ours(),
-        reading: world.disk.as_ref(),
-        interval: world.timing.disk_usage_interval,
-    }
 }
 
 /// The size that the plan gives the Volume.
