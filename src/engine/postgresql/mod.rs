@@ -2,9 +2,9 @@
 //! major version in the path.
 
 mod conf;
+mod grace;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::{
     Binding, Check, ConfigDirectory, EngineError, Port, Probe, Profile, Rotation, Scratch, Value, Variable,
@@ -140,7 +140,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         liveness: Probe { check: answers(), period: 10, timeout: 5, failures: 30 },
         // The image's stop signal asks for a fast shutdown: clients are sent away, and what is in memory is
         // written down. Cut off, the next start repeats the log instead; nothing is lost.
-        termination_grace: Duration::from_secs(300),
+        termination_grace: grace::of(config),
         recovery: None,
         binding: Binding {
             kind: "postgresql",

@@ -42,10 +42,14 @@ pub(in crate::controller::database) fn in_effect(observed: &Observed) -> Option<
     let config = record(observed)?;
     let spec = &observed.database.spec;
     let profile = observed.profile.as_ref().ok().filter(|_| is_rejected(observed, config))?;
-    let files = engine::profile(&spec.engine, &config.in_force).ok()?.config;
+    let in_force = engine::profile(&spec.engine, &config.in_force).ok()?;
     let mut world = observed.clone();
     world.database.spec.config.clone_from(&config.in_force);
-    world.profile = Ok(Profile { config: files, ..profile.clone() });
+    world.profile = Ok(Profile {
+        config: in_force.config,
+        termination_grace: in_force.termination_grace,
+        ..profile.clone()
+    });
     Some(world)
 }
 
