@@ -27,6 +27,7 @@ use crate::controller::copies::{CopiedApis, Copies};
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::checks::Checks;
 use crate::controller::memory::disk_usage::DiskReadings;
+use crate::controller::memory::flushes::Flushes;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -222,6 +223,7 @@ pub fn context(
         backup_turns: BackupTurns::default(),
         checks: Checks::default(),
         disk_readings: DiskReadings::default(),
+        flushes: Flushes::default(),
         launch_checks: LaunchChecks::default(),
         references: References::default(),
         core_nodes: Arc::new(Mirror::empty(&own_writes, None)),

@@ -2,6 +2,7 @@
 
 mod access;
 mod check;
+mod flush;
 mod password;
 mod reload;
 mod session;
@@ -50,6 +51,15 @@ pub trait Engines: Send + Sync + 'static {
         change: &Change,
         file: &str,
     ) -> Result<bool, ClientError>;
+
+    /// Has the engine carry out this statement (`Profile::flush`), for as long at most: it writes what it has
+    /// in memory to its volume. Harmless to repeat.
+    async fn flush(
+        &self,
+        access: &Access,
+        statement: &'static str,
+        limit: Duration,
+    ) -> Result<(), ClientError>;
 
     /// Reads every table once, and carries out `query`. It may take hours, and is harmless to repeat. Without
     /// an answer to a statement it is not known what is in the data: that is an error, and no finding.
@@ -106,6 +116,15 @@ impl Engines for PgWire {
         file: &str,
     ) -> Result<bool, ClientError> {
         reload::reload(access, change, file).await
+    }
+
+    async fn flush(
+        &self,
+        access: &Access,
+        statement: &'static str,
+        limit: Duration,
+    ) -> Result<(), ClientError> {
+        flush::flush(access, statement, limit).await
     }
 
     async fn verify(

@@ -44,6 +44,7 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         startup: accepts(1, 3600),
         readiness: accepts(5, 3),
         liveness: accepts(10, 6),
+        flush: None,
         termination_grace: Duration::from_secs(120),
         recovery: None,
         binding: Binding { kind: "custom", provider: "custom", scheme: "tcp", database: None },

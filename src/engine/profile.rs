@@ -43,6 +43,9 @@ pub struct Profile {
     pub readiness: Probe,
     /// Says whether it must be restarted.
     pub liveness: Probe,
+    /// The statement by which the engine writes what it has in memory to its volume while it serves, so that
+    /// the stop which follows is short. None where it has none, or needs none.
+    pub flush: Option<&'static str>,
     /// How long the engine may take to stop.
     pub termination_grace: Duration,
     /// A shell script that has the engine recover from the checkpoint in restored data at its next start. It

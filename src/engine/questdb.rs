@@ -135,6 +135,11 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // The health server shows that the process is up, nothing more: an engine that waits for its disk for
         // five minutes is not ended, since a restart would wait for the same disk.
         liveness: health(10, 30),
+        // What was committed is in its files already, in the page cache at least, which outlives the process;
+        // what is not applied to a table yet is in its write-ahead log, and is applied after the start
+        // (QuestDB documentation, "Write-Ahead Log (WAL)"). CHECKPOINT CREATE is for copies: it holds the
+        // files as they are.
+        flush: None,
         termination_grace: Duration::from_secs(120),
         recovery: Some(RECOVERY),
         binding: Binding {

@@ -11,6 +11,7 @@ mod copies;
 mod cost;
 mod disks;
 mod engines;
+mod flushed;
 mod grown;
 pub mod house;
 mod killed;

@@ -1,7 +1,8 @@
 //! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
-//! password that is changed, and settings that it takes while it runs.
+//! password that is changed, settings that it takes while it runs, and its flush before a stop.
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::time::Duration;
 
 use freehold::api::database::EngineType;
 use freehold::engine::client::{Access, Engines as _, PgWire};
@@ -135,6 +136,25 @@ async fn a_changed_password_is_the_only_one_that_is_let_in() {
     // The answer was lost: the same request again.
     PgWire.change_password(&next, &next.password).await.unwrap();
     assert!(connected(&next).await.is_ok());
+}
+
+/// Where the next start would begin to repeat the log.
+async fn redo(access: &Access) -> String {
+    let (client, _connection) = connected(access).await.unwrap();
+    let row = client.query_one("SELECT redo_lsn::text FROM pg_control_checkpoint()", &[]).await.unwrap();
+    row.get(0)
+}
+
+#[tokio::test]
+async fn a_flush_writes_what_is_in_memory_while_the_server_serves() {
+    let Some((_server, access)) = serving().await else { return };
+    sql(&access, TABLE).await;
+    sql(&access, "ALTER ROLE admin SET default_transaction_read_only = on").await;
+    let (client, _connection) = connected(&access).await.unwrap();
+    let before = redo(&access).await;
+    PgWire.flush(&access, "CHECKPOINT", Duration::from_secs(60)).await.unwrap();
+    assert_ne!(redo(&access).await, before);
+    client.simple_query("SELECT count(*) FROM trades").await.unwrap();
 }
 
 fn change(key: &str, value: Option<&str>) -> Change {

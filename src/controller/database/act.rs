@@ -11,6 +11,7 @@ use kube::ResourceExt;
 use kube::api::{Api, PostParams};
 use serde_json::{Value, json};
 
+use super::act_flush;
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
 use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
@@ -123,6 +124,7 @@ async fn one(
         Action::ChangeImageSource(object) => {
             change_source(object, names, acted, answers, ctx, events).await?;
         }
+        Action::BeginFlush(flush) => act_flush::begin(flush, &acted.object, ctx)?,
         Action::Scale(uid, replicas) => scale(uid, *replicas, names, acted, ctx, events).await?,
         Action::CreateNode(ordinal, node, replacement) => {
             create_node(*ordinal, node, replacement.as_ref(), acted, ctx, events).await?;

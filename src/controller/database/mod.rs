@@ -1,6 +1,7 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
 pub mod act;
+mod act_flush;
 mod act_password;
 mod act_reload;
 mod act_stateful_set;

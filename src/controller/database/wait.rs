@@ -195,6 +195,13 @@ pub enum DatabaseWait {
     },
     /// There is no Volume.
     NoVolume,
+    /// The engine writes what it has in memory to its volume before it is stopped.
+    Flushing {
+        /// Its pod.
+        pod: String,
+        /// What is awaited of the stop.
+        stop: Box<Self>,
+    },
     /// The engine has not stopped.
     StoppingEngine(Blocker),
     /// A Node is being deleted.

@@ -3,7 +3,7 @@
 use super::cause::{LostReason, ReplaceCause};
 use super::pod::EngineWait;
 use super::unreleasable::Unreleasable;
-use super::wait::{ChildState, DatabaseWait, ReplaceStep, RestartStep};
+use super::wait::{ChildState, DatabaseWait, ReplaceStep, RestartStep, RotationWait};
 use crate::api::Reason;
 
 impl DatabaseWait {
@@ -48,6 +48,7 @@ impl DatabaseWait {
             | Self::MachineLost { reason: LostReason(reason), .. } => *reason,
             Self::NoEngine(idle) => idle.reason(Reason::AwaitingPod),
             Self::NoMachine(idle) => idle.reason(Reason::AwaitingNode),
+            Self::Flushing { stop, .. } => stop.reason(),
             Self::StoppingEngine(blocker) => blocker.reason(),
             Self::Paused => Reason::Paused,
             Self::ResourcesDeleted
@@ -116,6 +117,7 @@ impl DatabaseWait {
             | Self::NoMachine(_)
             | Self::MachineLost { .. }
             | Self::NoVolume
+            | Self::Flushing { .. }
             | Self::StoppingEngine(_)
             | Self::DeletingNode { .. }
             | Self::Paused
@@ -130,6 +132,17 @@ impl DatabaseWait {
     /// Whether it is what a running engine does, which no watch shows.
     pub fn is_of_running_engine(&self) -> bool {
         matches!(self, Self::Rotation(_) | Self::Reload(_))
+    }
+
+    /// Whether it is of the end of an engine that Freehold stops.
+    pub fn is_of_stop(&self) -> bool {
+        matches!(
+            self,
+            Self::MovingPod(_)
+                | Self::RestartPending { .. }
+                | Self::StoppingEngine(_)
+                | Self::Rotation(RotationWait::Stopping)
+        )
     }
 
     /// Whether a machine has too little room for the pod.

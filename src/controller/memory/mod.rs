@@ -4,6 +4,7 @@
 pub mod backup_turns;
 pub mod checks;
 pub mod disk_usage;
+pub mod flushes;
 pub mod issued_requests;
 pub mod launch_checks;
 pub mod references;

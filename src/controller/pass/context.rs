@@ -25,6 +25,7 @@ use crate::cluster::recent::Recent;
 use crate::controller::memory::backup_turns::BackupTurns;
 use crate::controller::memory::checks::Checks;
 use crate::controller::memory::disk_usage::DiskReadings;
+use crate::controller::memory::flushes::Flushes;
 use crate::controller::memory::issued_requests::IssuedRequests;
 use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
@@ -81,6 +82,8 @@ pub struct Context {
     pub checks: Checks,
     /// What kubelets last said of the file systems that grow by themselves.
     pub disk_readings: DiskReadings,
+    /// The flushes of engines that are about to be stopped.
+    pub flushes: Flushes,
     /// When a dry run of each NodeClass was last sent.
     pub launch_checks: LaunchChecks,
     /// Which object an EC2 resource or a UID belongs to.

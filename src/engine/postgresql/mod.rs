@@ -138,6 +138,9 @@ pub fn profile(engine: &Engine, config: &BTreeMap<String, ConfigValue>) -> Resul
         // A server that died of one connection's crash recovers by itself, and says so meanwhile: only long
         // silence is an end.
         liveness: Probe { check: answers(), period: 10, timeout: 5, failures: 30 },
+        // A fast shutdown sends the clients away first and writes everything then, however much it is. What a
+        // CHECKPOINT has written before, it does not write again (PostgreSQL documentation, "CHECKPOINT").
+        flush: Some("CHECKPOINT"),
         // The image's stop signal asks for a fast shutdown: clients are sent away, and what is in memory is
         // written down. Cut off, the next start repeats the log instead; nothing is lost.
         termination_grace: grace::of(config),

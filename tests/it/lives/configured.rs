@@ -30,6 +30,10 @@ pub struct Configured(Arc<Mutex<State>>);
 struct State {
     /// The file that each process runs with, by its address.
     runs: BTreeMap<IpAddr, String>,
+    /// How long a CHECKPOINT takes each of them.
+    flush: Duration,
+    /// When each of them began.
+    flushed: Vec<Timestamp>,
     /// Each content of the file in the ConfigMap, and when it was first seen.
     written: Vec<(Timestamp, String)>,
 }
@@ -52,6 +56,23 @@ impl Configured {
                 state.runs.entry(address).or_insert_with(|| newest.clone());
             }
         }
+    }
+
+    /// From now on a CHECKPOINT takes so long.
+    pub fn flush_takes(&self, time: Duration) {
+        self.0.lock().flush = time;
+    }
+
+    /// A CHECKPOINT begins: how long it takes.
+    pub fn begin_flush(&self, now: Timestamp) -> Duration {
+        let mut state = self.0.lock();
+        state.flushed.push(now);
+        state.flush
+    }
+
+    /// When each CHECKPOINT began.
+    pub fn flushed(&self) -> Vec<Timestamp> {
+        self.0.lock().flushed.clone()
     }
 
     /// What the process at this address has as the value of a setting.

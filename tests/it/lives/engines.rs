@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use freehold::api::database::EngineType;
@@ -100,7 +101,7 @@ impl Reached {
         act: impl FnOnce(&mut Vec<Checkpoint>) -> Result<T, ClientError> + Send,
     ) -> Result<T, ClientError> {
         let passage = (self.way)(action);
-        let limit = std::time::Duration::from_secs(40);
+        let limit = Duration::from_secs(40);
         let silent = || ClientError::Silent { what: action, limit };
         // A connection that nothing is sent over for so long is closed, like one that is never answered.
         if passage.there > limit {
@@ -178,6 +179,18 @@ impl Engines for Reached {
             Ok(self.configured.load(access, file, (self.now)()))
         };
         self.passes("ReloadSettings", access, load).await
+    }
+
+    async fn flush(
+        &self,
+        access: &Access,
+        _statement: &'static str,
+        _limit: Duration,
+    ) -> Result<(), ClientError> {
+        let begin = |_: &mut Vec<Checkpoint>| Ok(self.configured.begin_flush((self.now)()));
+        let takes = self.passes("Flush", access, begin).await?;
+        tokio::time::sleep(takes).await;
+        Ok(())
     }
 
     async fn verify(

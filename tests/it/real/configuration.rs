@@ -1,6 +1,9 @@
 //! The settings of a real PostgreSQL are changed under a writer: what it takes while it runs restarts
 //! nothing, and what it rejects changes nothing.
 
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, ChildStdout, Stdio};
+
 use freehold::api::Database;
 use freehold::api::database::{ConfigState, ConfigStatus};
 use freehold_box::writer::Dialect;
@@ -36,6 +39,40 @@ async fn taken(env: &RealEnv) {
     panic!("the engine was restarted for each of six settings that it takes while it runs");
 }
 
+/// What the server logs of a CHECKPOINT that a client sends.
+const FLUSHED: &str = "force wait";
+
+/// The log of the engine's pod, from its first line to its end.
+struct Log {
+    kubectl: Child,
+    lines: BufReader<ChildStdout>,
+    first: String,
+}
+
+impl Log {
+    /// Follows that of the pod which runs, whose engine was not flushed yet.
+    fn follow(env: &RealEnv) -> Self {
+        let so_far = env.kubectl().args(["logs", "orders-0"]).output().unwrap().stdout;
+        let so_far = String::from_utf8_lossy(&so_far).into_owned();
+        assert!(so_far.contains("ready to accept") && !so_far.contains(FLUSHED), "{so_far}");
+        let mut kubectl = env.kubectl();
+        kubectl.args(["logs", "--follow", "orders-0"]).stdout(Stdio::piped());
+        let mut kubectl = kubectl.spawn().unwrap();
+        let mut lines = BufReader::new(kubectl.stdout.take().unwrap());
+        let mut first = String::new();
+        lines.read_line(&mut first).unwrap();
+        Self { kubectl, lines, first }
+    }
+
+    /// What it has, once the pod has ended.
+    fn text(mut self) -> String {
+        self.kubectl.kill().unwrap();
+        self.lines.read_to_string(&mut self.first).unwrap();
+        self.kubectl.wait().unwrap();
+        self.first
+    }
+}
+
 #[test]
 fn a_postgresql_takes_settings_while_it_serves_and_rejects_wrong_ones() {
     on_real_machines("settings-of-postgresql", |mut env| async move {
@@ -49,8 +86,11 @@ fn a_postgresql_takes_settings_while_it_serves_and_rejects_wrong_ones() {
         env.edit("orders", &json!({"config": {"session_preload_libraries": null}})).await;
         taken(&env).await;
         let before = env.run_of("orders").await;
+        let log = Log::follow(&env);
         changed(&env, &json!({"work_mem": "12MB", "max_connections": "77"})).await;
         assert_ne!(env.run_of("orders").await, before, "max_connections takes effect at a start");
+        let log = log.text();
+        assert!(log.contains(FLUSHED), "no CHECKPOINT was carried out before the stop: {log}");
         writer.is_served(LIMIT).await.unwrap();
         writer.verify(LIMIT).await.unwrap().check().unwrap();
         env

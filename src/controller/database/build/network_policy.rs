@@ -1,6 +1,6 @@
 //! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine that it
-//! requests checkpoints of, whose restored data it checks, or that it gives another password or other
-//! settings; out go requests to the cluster's DNS.
+//! requests checkpoints of, whose restored data it checks, that it gives another password or other settings,
+//! or that it flushes before a stop; out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -22,7 +22,8 @@ use crate::settings::Network;
 const DNS: i32 = 53;
 
 /// The NetworkPolicy of the pod. The kubelet's probes need no rule: traffic from a pod's own machine is
-/// always let in. `is_let_in`: the operator is to give the engine another password, or other settings.
+/// always let in. `is_let_in`: the operator is to give the engine another password or other
+/// settings, or flushes it.
 pub fn network_policy(
     database: &Database,
     names: &Names,

@@ -83,12 +83,10 @@ impl DatabaseWait {
             Self::AdoptingStatefulSet(set) => {
                 format!("StatefulSet {set} is being adopted, and its pod goes on running")
             }
-            Self::FormerVolumeExists(id) => {
-                format!(
-                    "waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume \
-                    {id} is adopted then"
-                )
-            }
+            Self::FormerVolumeExists(id) => format!(
+                "waiting for the deletion of the Volume that had EBS volume {id} before; EBS volume {id} is \
+                 adopted then"
+            ),
             Self::Adopting { volume_id, record } => {
                 format!("adopting EBS volume {volume_id}, recorded in PersistentVolume {record}")
             }
@@ -101,6 +99,7 @@ impl DatabaseWait {
                 format!("the API server rejected an object of this Database: {answer}")
             }
             Self::StepFailed { error } => messages::step_failed(error),
+            Self::Flushing { pod, stop } => flushing(pod, &stop.message()),
             Self::StoppingEngine(blocker) => blocker.message(),
             Self::UpdatingChild(object) => {
                 format!("{} is being updated to the spec of this Database", object.describe())
@@ -153,6 +152,13 @@ impl DatabaseWait {
             Self::NoEngine(idle) => idle.message("the engine"),
         }
     }
+}
+
+fn flushing(pod: &str, stop: &str) -> String {
+    format!(
+        "the engine in pod {pod} is writing what it has in memory to its volume, for at most 5 min, and goes \
+         on serving meanwhile; then: {stop}"
+    )
 }
 
 fn volume_lost(volume: &str, is_being_deleted: bool) -> String {

@@ -44,6 +44,7 @@ use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
 use crate::controller::copies::Copies;
 use crate::controller::memory::disk_usage::Reading;
+use crate::controller::memory::flushes::FlushView;
 use crate::controller::pass::context::Context;
 use crate::engine::reload::Verdict;
 use crate::engine::{EngineError, Profile};
@@ -98,6 +99,8 @@ pub struct Observed {
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
     pub pod: Option<Pod>,
+    /// What is known of a flush of its engine.
+    pub flush: FlushView,
     /// The attachment of the volume to the machine of the pod; read only while the pod is scheduled and not
     /// started.
     pub attachment: Option<VolumeAttachment>,
@@ -215,7 +218,7 @@ pub async fn observe(
     let as_reported = reads == Reads::Cached && is_as_reported(&database, &names, ctx);
     let is_read = children.derives && needs && !as_reported;
     let credentials = held(is_read, &names.credentials_secret, &names, reads, ctx).await?;
-    let (pod, is_foreign) = pod(&names, &stateful_set, &copies.pods, stage, reads, ctx).await?;
+    let (pod, is_foreign) = pod(&names, &database, &stateful_set, &copies.pods, stage, reads, ctx).await?;
     Ok(Some(Box::new(Observed {
         profile: class::profile(&database, class.as_ref()),
         namespace_labels: class::namespace_labels(&names.namespace, class.as_ref(), ctx).await?,
@@ -228,8 +231,7 @@ pub async fn observe(
         labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, stage, reads, ctx).await?,
         nodes,
         node_name_taken,
-        // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
-        is_pod_foreign: is_foreign && database.spec.adopt.is_none(),
+        is_pod_foreign: is_foreign,
         volume,
         credentials,
         credentials_as_reported: as_reported,
@@ -242,6 +244,7 @@ pub async fn observe(
         disruption_budget: children.copied(&names.disruption_budget, &copies.disruption_budgets).await?,
         stateful_set,
         legacy,
+        flush: pod.as_ref().and_then(ResourceExt::uid).map(|uid| ctx.flushes.of(&uid)).unwrap_or_default(),
         pod,
         settings: None,
         disk: ctx.disk_readings.of(&names.uid),
@@ -332,6 +335,7 @@ async fn stateful_set(
 /// another has its name.
 async fn pod(
     names: &Names,
+    database: &Database,
     stateful_set: &Child<StatefulSet>,
     copy: &Mirror<Pod>,
     stage: Stage,
@@ -356,7 +360,8 @@ async fn pod(
     };
     let stays = |pod: &Pod| pod.metadata.deletion_timestamp.is_none();
     let is_foreign = pod.as_ref().is_some_and(|pod| !is_ours(pod) && stays(pod));
-    Ok((pod.filter(is_ours), is_foreign))
+    // The pod of a database that is to be adopted is of a StatefulSet that is not the Database's yet.
+    Ok((pod.filter(is_ours), is_foreign && database.spec.adopt.is_none()))
 }
 
 /// The VolumeAttachment that Kubernetes makes for the pod's volume: its name follows from volume, driver and

@@ -112,12 +112,10 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyService(Box::new(service)));
     }
-    let is_let_in = rotation::gives_password(observed, profile) || reload::is_due(observed);
-    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_let_in);
-    // What another client adds to a rule may widen it: the policy is as it is wanted, and nothing else.
-    if let Some(policy) = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec) {
-        actions.push(Action::ApplyNetworkPolicy(Box::new(policy)));
-    }
+    let is_let_in = rotation::gives_password(observed, profile)
+        || reload::is_due(observed)
+        || observed.flush.is_running();
+    actions.extend(network_policy(observed, profile, is_let_in));
     // A foreign one of this name is none of the conflicts: a person may have made it for this very pod.
     let budget = build::disruption_budget(names);
     if let Some(budget) =
@@ -125,6 +123,20 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyDisruptionBudget(Box::new(budget)));
     }
+}
+
+/// What gives the NetworkPolicy its rules. What another client adds to one may widen it: the policy is as it
+/// is wanted, and nothing else.
+fn network_policy(observed: &Observed, profile: &Profile, is_let_in: bool) -> Option<Action> {
+    let names = &observed.names;
+    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_let_in);
+    let policy = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec)?;
+    Some(Action::ApplyNetworkPolicy(Box::new(policy)))
+}
+
+/// What has the NetworkPolicy let the operator in.
+pub(super) fn letting_in(observed: &Observed) -> Option<Action> {
+    network_policy(observed, observed.profile.as_ref().ok()?, true)
 }
 
 /// The object to apply, bound to the UID of the one that it changes; `None` when nothing that we want

@@ -85,6 +85,17 @@ pub struct Load {
     pub otherwise: Option<ConfigStatus>,
 }
 
+/// A flush of an engine that is about to be stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Flush {
+    /// The pod of the engine.
+    pub pod_uid: String,
+    /// How the engine is reached.
+    pub access: Access,
+    /// What is sent.
+    pub statement: &'static str,
+}
+
 /// One write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
@@ -105,6 +116,8 @@ pub enum Action {
     RecordSettings(Box<ConfigStatus>),
     /// Have the engine load other settings.
     ReloadSettings(Box<Load>),
+    /// Have the engine write what it has in memory to its volume, in the background.
+    BeginFlush(Box<Flush>),
     /// Write down that the release begins.
     RecordRelease(Release),
     /// Take that back: nothing was released yet, and nothing is to be.

@@ -68,6 +68,11 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }
+            Action::BeginFlush(_) => {
+                rule(!is_deleting, "no stop waits of a database that is deleted");
+                let stops = plan.actions.iter().any(|it| matches!(it, Action::ReplacePod(..)));
+                rule(!stops, "an engine is stopped once it is flushed, and not before");
+            }
             Action::CreateNode(..) | Action::DeleteNode(..) | Action::UpdateNode(..) => {
                 of_nodes(observed, plan, action, &mut rule);
             }

@@ -18,6 +18,7 @@ pub(super) mod back_to_served;
 mod claim;
 mod deletion;
 mod failing;
+pub(super) mod flush;
 pub(super) mod in_effect;
 mod pause;
 mod placement;
@@ -71,7 +72,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let decided = back_to_served::told(decided, requested);
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
-    let mut plan = auto_grow::grown(drift::mended(guarded, observed, now), observed, now);
+    let flushed = flush::before_stop(guarded, observed, now);
+    let mut plan = auto_grow::grown(drift::mended(flushed, observed, now), observed, now);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));

@@ -25,7 +25,7 @@ use crate::engine::client::Access;
 use crate::engine::{Profile, Rotation};
 
 /// The database that a PostgreSQL has for its administrator's connections: a user may drop any other.
-const MAINTENANCE_DATABASE: &str = "postgres";
+pub(super) const MAINTENANCE_DATABASE: &str = "postgres";
 
 /// The Secret whose password is not the one that the spec asks for, or has a next one; none while it cannot
 /// be used.

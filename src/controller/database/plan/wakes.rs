@@ -45,6 +45,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::KubernetesNodeGone { .. }
         | DatabaseWait::MovingPod(_)
         | DatabaseWait::Attaching(_)
+        | DatabaseWait::Flushing { .. }
         | DatabaseWait::StoppingEngine(_)
         | DatabaseWait::RetainedSecretConflict(_) => Some(Wake::Time),
         DatabaseWait::InvalidSpec(_)

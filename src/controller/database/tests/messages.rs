@@ -248,6 +248,10 @@ fn waits() -> Vec<DatabaseWait> {
             message: Some(t("MESSAGE OF LOST")),
         },
         DatabaseWait::NoVolume,
+        DatabaseWait::Flushing {
+            pod: t("orders-0"),
+            stop: Box::new(restart(RestartStep::Deleting(RestartCause::Settings))),
+        },
         DatabaseWait::StoppingEngine(Blocker::PodRuns(t("orders-0"))),
         DatabaseWait::DeletingNode { node: node(), message: Some(t("MESSAGE")) },
         DatabaseWait::DeletingNode { node: node(), message: None },

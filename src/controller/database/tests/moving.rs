@@ -29,7 +29,7 @@ fn successor(world: &Observed, conditions: Value) -> Node {
 }
 
 /// The same world with a second Node that is ready, and the record of what it is for.
-fn with_successor(mut world: Observed) -> Observed {
+pub(super) fn with_successor(mut world: Observed) -> Observed {
     let second = successor(&world, good(&["Ready", "Launched", "Registered", "Initialized"]));
     world.nodes.push(second);
     world.core_nodes.push(core_node("ip-10-0-0-2", false));

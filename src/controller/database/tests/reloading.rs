@@ -39,7 +39,8 @@ fn with_config(mut world: Observed, value: &str) -> Observed {
     world
 }
 
-/// A settled world of these settings whose spec has others now; nothing is written of them.
+/// A settled world of these settings whose spec has others now; nothing is written of them. Its engine was
+/// flushed a moment ago, so that a stop awaits nothing.
 fn edited() -> Observed {
     let config = settings(BEFORE);
     let engine = json!({"type": "postgresql", "version": "17.6"});
@@ -47,6 +48,7 @@ fn edited() -> Observed {
     if let Some(status) = world.pod.as_mut().and_then(|pod| pod.status.as_mut()) {
         status.pod_ip = Some("10.0.0.7".to_owned());
     }
+    world.flush = FlushView::Ended(now());
     record(&mut world).in_force = config;
     with_config(world, AFTER)
 }

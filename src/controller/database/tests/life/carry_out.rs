@@ -3,6 +3,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::flushing::is_of_altered;
 use super::*;
 use crate::api::database::Occurrence;
 use crate::controller::database::cause::RestartCause;
@@ -111,6 +112,7 @@ impl Life {
                 self.change_secret(&patch);
             }
             Action::StopForNextPassword(uid, ..) => self.scale(uid, 0),
+            Action::BeginFlush(flush) => self.begin_flush(flush),
             Action::RecordSettings(record) => self.status().config = Some(record.as_ref().clone()),
             Action::ReloadSettings(load) => self.load(load),
             Action::ReportAltered(..) => {}
@@ -131,7 +133,12 @@ impl Life {
                 self.apply_stateful_set(object);
                 self.answers.stateful_set = self.stateful_set.clone();
             }
-            Action::Scale(uid, replicas) => self.scale(uid, *replicas),
+            Action::Scale(uid, replicas) => {
+                if *replicas == 0 {
+                    self.check_flushed();
+                }
+                self.scale(uid, *replicas);
+            }
             Action::CreateNode(_, node, _) => self.create_node(node),
             Action::UpdateNode(name, uid, patch) => {
                 let node = &mut self.machine(name, uid).node;
@@ -158,6 +165,9 @@ impl Life {
             Action::RecordNotStarting(record) => self.status().not_starting = Some(record.clone()),
             Action::ReplacePod(_, uid, ..) => {
                 assert_eq!(self.pod.as_ref().and_then(ResourceExt::uid).as_ref(), Some(uid));
+                if !is_of_altered(action) {
+                    self.check_flushed();
+                }
                 self.end_pod();
             }
             Action::KeepCredentials(held) => {

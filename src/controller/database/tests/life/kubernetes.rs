@@ -177,6 +177,7 @@ impl Life {
 
     /// A pod from the template that the StatefulSet's controller has seen.
     fn create_pod(&mut self) {
+        self.flush = FlushView::NotBegun;
         let Some(seen) = &self.seen else { return };
         let Some(template) = seen.spec.as_ref().map(|spec| spec.template.clone()) else { return };
         let revision = build::of_stateful_set(seen);

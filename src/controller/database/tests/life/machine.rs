@@ -233,3 +233,17 @@ impl Machine {
         entries
     }
 }
+
+/// Found by `whatever_happens_a_database_comes_to_rest_as_its_spec_says`: no machine has the label any more.
+#[test]
+fn a_database_does_not_go_back_while_the_engine_on_a_machine_that_lost_its_kubernetes_node_may_run() {
+    for taken_back in [vec![], vec![(10, Event::Types(&["r7i.large"]))]] {
+        for steps in 0..20 {
+            let lost = vec![(10, Event::LoseWithNode(Which::Newest, steps))];
+            let events = [vec![(4, Event::Types(&["m7i.large"]))], lost, taken_back.clone()].concat();
+            let mut life = Life::begun(true, DeletionPolicy::Retain);
+            let waiting = life.come_to_rest(&events);
+            life.check_ready(waiting.as_ref());
+        }
+    }
+}

@@ -30,16 +30,23 @@ impl Life {
             disruption_budget: child(self.disruption_budget.as_ref()),
             stateful_set: child(self.stateful_set.as_ref()),
             pod: self.pod.clone(),
+            flush: self.flush,
             attachment: self.attachment(),
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),
             settings: None,
             disk: None,
             torn_down: TornDown::default(),
-            network: Network::default(),
+            network: let_in(),
             timing: Timing::default(),
         };
         observed.settings = question(&observed).map(|(_, change)| Ok(Self::verdict(&change)));
         observed
     }
+}
+
+/// The operator is let in by name.
+fn let_in() -> Network {
+    let operator_from = r#"[{"podSelector": {"matchLabels": {"app": "freehold"}}}]"#.parse().unwrap();
+    Network { operator_from, ..Network::default() }
 }

@@ -21,6 +21,7 @@ impl Life {
             self.settle_machines(),
             self.settle_volume(),
             self.settle_files(),
+            self.settle_flush(),
             self.settle_pod(),
             self.settle_stateful_set(),
         ];

@@ -20,7 +20,7 @@ impl Life {
         life
     }
 
-    fn stores_password(&self) -> bool {
+    pub(super) fn stores_password(&self) -> bool {
         self.profile.as_ref().is_ok_and(|profile| profile.rotation == Rotation::Statement)
     }
 
