@@ -12,6 +12,7 @@ mod cost;
 mod disks;
 mod engines;
 mod flushed;
+mod full;
 mod grown;
 pub mod house;
 mod killed;

@@ -85,6 +85,12 @@ impl BackupWait {
             Self::Pausing => "the last checkpoint was released before a snapshot had started; the next one \
                 follows after --checkpoint-hold-limit"
                 .to_owned(),
+            Self::NearlyFull(name) => format!(
+                "the file system of Database {name} is nearly full, and the engine frees no space while it holds \
+                a checkpoint, so none is requested: raise spec.storage.size of the Database, set \
+                spec.storage.autoGrow, or free space in the database. To have a backup without a checkpoint, \
+                pause the Database"
+            ),
             Self::BeginningCheckpoint => "requesting a checkpoint of the engine".to_owned(),
             Self::CheckpointUnconfirmed => {
                 "the engine's checkpoint is unconfirmed (no response): the engine is \

@@ -4,6 +4,7 @@
 pub mod act;
 mod create_backup;
 pub mod messages;
+mod mounted;
 pub mod observe;
 pub mod plan;
 mod remember;

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
+use super::mounted::Mounted;
 use super::root;
 use crate::api::backup::{CheckpointEngine, OwedCheckpoint};
 use crate::api::names::{Names, VolumeNames};
@@ -16,6 +17,7 @@ use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Snapshot};
+use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::pod;
 use crate::controller::memory::issued_requests::IssuedRequest;
@@ -87,6 +89,9 @@ pub struct Observed {
     pub engine: EngineView,
     /// The engine's root is not on the EBS volume, as its pod mounts that.
     pub is_root_elsewhere: bool,
+    /// How much of the file system of its data is free, as its kubelet says: asked only where a checkpoint
+    /// may follow, and none where it gives no answer.
+    pub disk: Option<DiskUsage>,
     /// The Backup of the same Database that goes first; read only before this one has begun.
     pub first: Option<String>,
     /// The UID of the Backup that has the turn of the Database, and is gone.
@@ -132,6 +137,7 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         pod: EnginePod::Absent,
         engine: EngineView::NotRead,
         is_root_elsewhere: false,
+        disk: None,
         first: None,
         ended_turn: None,
         issued: issued(&status, snapshots.snapshots.first(), ctx),
@@ -146,19 +152,18 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         backup,
     };
     let is_awaiting = !is_deleting && !status.is_final() && status.snapshot_id.is_none();
+    let mut mounted = None;
     if is_awaiting || status.checkpoint.is_some() {
-        source(&mut observed, &namespace, ctx).await?;
+        mounted = source(&mut observed, &namespace, ctx).await?;
     }
     if is_awaiting {
         let read = Api::<Namespace>::all(ctx.client.clone()).get_opt(&namespace).await?;
         observed.namespace_uid = read.and_then(|read| read.uid());
         if status.checkpoint.is_none() && status.creation.is_none() {
-            // Before the list: one that takes the turn meanwhile is not in it.
-            let holder = ctx.backup_turns.holder(&namespace, &observed.backup.spec.database_name);
-            let all = backups.list(&ListParams::default()).await?.items;
-            observed.first = first(&observed.backup, &all).map(ResourceExt::name_any);
-            observed.ended_turn =
-                holder.filter(|uid| all.iter().all(|it| it.metadata.uid.as_ref() != Some(uid)));
+            turn(&mut observed, &backups, &namespace, ctx).await?;
+        }
+        if let Some(mounted) = mounted.filter(|_| may_begin(&observed)) {
+            observed.disk = mounted.disk(&namespace, ctx).await;
         }
     }
     if is_deleting {
@@ -171,6 +176,28 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         observed.users = users.map(ResourceExt::name_any).collect();
     }
     Ok(Some(observed))
+}
+
+/// Which Backup of the Database goes first, and which has the turn and is gone.
+async fn turn(
+    observed: &mut Observed,
+    backups: &Api<Backup>,
+    namespace: &str,
+    ctx: &Context,
+) -> Result<(), kube::Error> {
+    // Before the list: one that takes the turn meanwhile is not in it.
+    let holder = ctx.backup_turns.holder(namespace, &observed.backup.spec.database_name);
+    let all = backups.list(&ListParams::default()).await?.items;
+    observed.first = first(&observed.backup, &all).map(ResourceExt::name_any);
+    observed.ended_turn = holder.filter(|uid| all.iter().all(|it| it.metadata.uid.as_ref() != Some(uid)));
+    Ok(())
+}
+
+/// Whether the engine is free for a checkpoint of this Backup.
+fn may_begin(observed: &Observed) -> bool {
+    let is_owed = observed.backup.status.as_ref().is_some_and(|status| status.checkpoint.is_some());
+    let is_free = matches!(observed.engine, EngineView::Shown(CheckpointStatus { held_since: None, .. }));
+    is_free && !is_owed && observed.first.is_none()
 }
 
 /// Reads the snapshot by its id, unless the rate limit does not allow the call.
@@ -222,27 +249,34 @@ fn issued(status: &BackupStatus, shown: Option<&Snapshot>, ctx: &Context) -> BTr
     calls.into_iter().filter_map(|(call, id)| Some((call, ctx.issued.of(call, id?)?))).collect()
 }
 
-/// The Database, its volume, and its engine. The engine that may hold a checkpoint of this Backup is the one
-/// that was noted with it, whatever has become of the Database.
-async fn source(observed: &mut Observed, namespace: &str, ctx: &Context) -> Result<(), kube::Error> {
+/// The Database, its volume, and its engine; where its data is mounted. The engine that may hold a checkpoint
+/// of this Backup is the one that was noted with it, whatever has become of the Database.
+async fn source(
+    observed: &mut Observed,
+    namespace: &str,
+    ctx: &Context,
+) -> Result<Option<Mounted>, kube::Error> {
     let owed = observed.backup.status.as_ref().and_then(|status| status.checkpoint.clone());
     let databases = Api::<Database>::namespaced(ctx.client.clone(), namespace);
     observed.database = if_served(databases.get_opt(&observed.backup.spec.database_name).await)?;
     let claim = volume(observed, namespace, ctx).await?;
-    let Some(of) = engine_in_question(owed.as_ref(), observed.database.as_ref()) else { return Ok(()) };
+    let Some(of) = engine_in_question(owed.as_ref(), observed.database.as_ref()) else { return Ok(None) };
     let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
     let pod = pods.get_opt(&of.pod_name).await?;
     let container = of.container_name.as_deref();
     observed.pod = engine_pod(pod.as_ref(), container);
-    observed.is_root_elsewhere =
-        pod.as_ref().zip(claim).is_some_and(|(pod, claim)| !root::is_on_volume(pod, container, &claim));
+    observed.is_root_elsewhere = pod
+        .as_ref()
+        .zip(claim.as_ref())
+        .is_some_and(|(pod, claim)| !root::is_on_volume(pod, container, claim));
     let is_needed = |it: &Database| checkpoint::is_needed(it.spec.engine.kind);
     if let EnginePod::Running { address, .. } = observed.pod
         && (owed.is_some() || observed.database.as_ref().is_some_and(is_needed))
     {
         observed.engine = asked(&of, namespace, address, ctx).await?;
     }
-    Ok(())
+    let core_node = pod.as_ref().and_then(pod::machine).map(str::to_owned);
+    Ok(core_node.zip(claim).map(|(core_node, claim)| Mounted { core_node, claim }))
 }
 
 /// The engine that may hold a checkpoint of this Backup; else that of the Database.

@@ -124,6 +124,7 @@ fn world() -> Observed {
         pod: running(),
         engine: shows(None),
         is_root_elsewhere: false,
+        disk: None,
         first: None,
         ended_turn: None,
         snapshots: SnapshotView { snapshots: Vec::new(), swept_at: Some(at(8)), empty: None },

@@ -35,6 +35,8 @@ pub enum BackupWait {
     RootElsewhere(String),
     /// The last checkpoint was released before a snapshot had started.
     Pausing,
+    /// The file system of the Database of this name has too little free for a checkpoint.
+    NearlyFull(String),
     /// The checkpoint is being requested.
     BeginningCheckpoint,
     /// Whether the engine has begun the checkpoint is unconfirmed.
@@ -91,6 +93,7 @@ impl BackupWait {
             | Self::OtherCheckpoint(_)
             | Self::RootElsewhere(_)
             | Self::Pausing
+            | Self::NearlyFull(_)
             | Self::BeginningCheckpoint
             | Self::CheckpointUnconfirmed
             | Self::Releasing
@@ -116,7 +119,11 @@ impl BackupWait {
     /// Whether nothing changes until a person does something.
     pub fn is_stalled(&self) -> bool {
         let is_untagged = matches!(self, Self::Unsafe(Blocker::SnapshotTagMissing { .. }));
-        is_untagged || matches!(self, Self::NoDatabase(_) | Self::RootElsewhere(_) | Self::WithoutTags(..))
+        let of_person = matches!(
+            self,
+            Self::NoDatabase(_) | Self::RootElsewhere(_) | Self::NearlyFull(_) | Self::WithoutTags(..)
+        );
+        is_untagged || of_person
     }
 
     /// Whether EC2 takes up to hours for it: a change is then seen within a minute, and not within seconds.

@@ -136,7 +136,7 @@ pub async fn restored(seed: u64) {
 }
 
 impl House {
-    async fn back_up(&self, name: &str, policy: &str) {
+    pub(super) async fn back_up(&self, name: &str, policy: &str) {
         let object = json!({
             "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup", "metadata": {"name": name},
             "spec": {"databaseName": NAME, "deletionPolicy": policy},
@@ -157,12 +157,12 @@ impl House {
         backups.delete(name, &DeleteParams::default()).await.unwrap();
     }
 
-    fn backup(&self, name: &str) -> Option<Value> {
+    pub(super) fn backup(&self, name: &str) -> Option<Value> {
         self.server.object(BACKUPS, NAMESPACE, name)
     }
 
     /// Waits until each of them is complete, has failed, or is gone.
-    async fn until_ended(&self, names: &[&str]) {
+    pub(super) async fn until_ended(&self, names: &[&str]) {
         let has_ended = |it: &Self, name: &str| {
             it.backup(name).is_none_or(|backup| {
                 let status = &backup["status"];

@@ -1,14 +1,33 @@
 //! The plan of a checkpoint: when it begins, and that its release is paid. Pure.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use super::action::{Action, Plan};
 use super::facts::{Held, blocked, held, is_overdue, is_under};
 use crate::api::BackupStatus;
 use crate::cloud::call::Call;
+use crate::cluster::kubelet::DiskUsage;
 use crate::controller::backup::observe::{EnginePod, EngineView, Observed};
 use crate::controller::backup::wait::BackupWait;
 use crate::time::later;
+
+/// What must be free of a file system for a checkpoint, in percent: a volume that grows by itself is to have
+/// four times as much, and the usual alerts of a cluster come at 3 (kubernetes-mixin,
+/// `KubePersistentVolumeFillingUp`).
+const LEAST_PERCENT: u64 = 5;
+
+/// What an engine may write in a second to a gp3 as it is created (AWS, "General Purpose SSD volumes"): no
+/// more is needed than what that comes to while a checkpoint may be held, however large the file system is.
+const BYTES_A_SECOND: u64 = 125 << 20;
+
+/// Whether a file system may fill up while a checkpoint is held for as long as it may be: the engine frees
+/// nothing meanwhile.
+fn is_tight(disk: DiskUsage, hold_limit: Duration) -> bool {
+    let least = disk.capacity / 100 * LEAST_PERCENT;
+    disk.available < least.min(BYTES_A_SECOND.saturating_mul(hold_limit.as_secs()))
+}
 
 /// What is done about a release that is owed; `None` when none is, or when the checkpoint is held for a
 /// snapshot that has not started yet.
@@ -73,6 +92,10 @@ pub(super) fn begin(observed: &Observed, status: &BackupStatus, now: Timestamp) 
     }
     if let Some(plan) = blocked(observed, Call::CreateSnapshot, BackupWait::BeginningCheckpoint, now) {
         return Some(plan.after(recheck));
+    }
+    if observed.disk.is_some_and(|disk| is_tight(disk, pause)) {
+        let wait = BackupWait::NearlyFull(observed.backup.spec.database_name.clone());
+        return Some(Plan::wait(wait).after(recheck.saturating_mul(12)));
     }
     let action = Action::Checkpoint { pod_uid: uid.clone(), engine_time: shown.now };
     Some(Plan::act(vec![action], BackupWait::BeginningCheckpoint).after(recheck))

@@ -39,6 +39,7 @@ pub(super) fn wakes(wait: &BackupWait) -> &'static [Wake] {
         | BackupWait::OtherCheckpoint(_)
         | BackupWait::RootElsewhere(_)
         | BackupWait::Pausing
+        | BackupWait::NearlyFull(_)
         | BackupWait::CheckpointUnconfirmed
         | BackupWait::ReleaseOwed(_)
         | BackupWait::Blocked(_) => &[Wake::Time],

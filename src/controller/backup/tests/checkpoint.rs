@@ -3,6 +3,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
+use crate::cluster::kubelet::DiskUsage;
 use crate::controller::backup::observe::{engine_in_question, first};
 use crate::controller::backup::remember::ends_turn;
 
@@ -95,6 +96,66 @@ fn a_checkpoint_begins_only_when_nothing_hinders_the_snapshot() {
             "[] Blocked, pending, again in 5 s",
         ),
     ]);
+}
+
+/// What a kubelet says, in GiB.
+fn disk(capacity: u64, available: u64) -> DiskUsage {
+    DiskUsage { capacity: capacity << 30, available: available << 30 }
+}
+
+#[test]
+fn no_checkpoint_begins_where_the_file_system_may_fill_up_under_it() {
+    let (begins, waits) = (
+        "[begin checkpoint of pod-uid after 9 s] BeginningCheckpoint, again in 5 s",
+        "[] stalled NearlyFull, again in 60 s",
+    );
+    let full = Some(disk(100, 4));
+    hold(vec![
+        ("the kubelet says nothing", with(world(), |it| it.disk = None), now(), begins),
+        ("4 % are free", with(world(), |it| it.disk = full), now(), waits),
+        ("5 % are free", with(world(), |it| it.disk = Some(disk(100, 5))), now(), begins),
+        (
+            "more than is written in five minutes is free",
+            with(world(), |it| it.disk = Some(disk(10_000, 37))),
+            now(),
+            begins,
+        ),
+        ("less than that is", with(world(), |it| it.disk = Some(disk(10_000, 36))), now(), waits),
+        (
+            "a checkpoint that is held is used, and released",
+            with(held(), |it| it.disk = full),
+            now(),
+            "[snapshot attempt 1 with checkpoint] Requesting, pending, again in 5 s",
+        ),
+        (
+            "another client's checkpoint is said first",
+            with(world(), |it| (it.engine, it.disk) = (shows(Some(0)), full)),
+            now(),
+            "[] OtherCheckpoint, again in 5 s",
+        ),
+        (
+            "a volume that nothing writes to",
+            with(world(), |it| {
+                (it.pod, it.disk) = (EnginePod::Absent, full);
+                it.volumes.volumes[0].state = VolumeState::Available;
+            }),
+            now(),
+            "[snapshot attempt 1 without checkpoint] Requesting, pending, again in 5 s",
+        ),
+        (
+            "a deletion",
+            with(world(), |it| {
+                it.backup.metadata.deletion_timestamp = Some(Time(at(5)));
+                it.disk = full;
+            }),
+            now(),
+            "[remove finalizer] Retained",
+        ),
+    ]);
+    let mut postgresql = world();
+    postgresql.database = Some(database(&json!({"type": "postgresql", "version": "17.6"})));
+    postgresql.disk = full;
+    assert!(line(now(), &plan(&postgresql, now())).starts_with("[snapshot attempt 1 without checkpoint"));
 }
 
 #[test]

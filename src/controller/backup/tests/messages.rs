@@ -28,6 +28,7 @@ fn waits() -> Vec<BackupWait> {
         BackupWait::OtherCheckpoint(at(0)),
         BackupWait::RootElsewhere("orders".into()),
         BackupWait::Pausing,
+        BackupWait::NearlyFull("orders".into()),
         BackupWait::BeginningCheckpoint,
         BackupWait::CheckpointUnconfirmed,
         BackupWait::Releasing,
