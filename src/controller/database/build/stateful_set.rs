@@ -2,6 +2,7 @@
 //! with its own volume.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
@@ -31,6 +32,9 @@ pub const DATA: &str = "data";
 
 /// What is requested of what the spec does not name.
 const LEAST: [(&str, &str); 2] = [("cpu", "100m"), ("memory", LEAST_MEMORY)];
+
+/// The grace of a container that hangs.
+const LONGEST_OF_PROBES: Duration = Duration::from_secs(300);
 
 /// It fits every type.
 pub(super) const LEAST_MEMORY: &str = "256Mi";
@@ -172,9 +176,9 @@ fn container(database: &Database, names: &Names, profile: &Profile, mounts: Vec<
                 .collect(),
         ),
         env: Some(environment(database, names, profile)).filter(|variables| !variables.is_empty()),
-        startup_probe: Some(probe(&profile.startup)),
+        startup_probe: Some(ending(probe(&profile.startup), profile)),
         readiness_probe: Some(probe(&profile.readiness)),
-        liveness_probe: Some(probe(&profile.liveness)),
+        liveness_probe: Some(ending(probe(&profile.liveness), profile)),
         resources: Some(resources(database)),
         security_context: Some(SecurityContext {
             allow_privilege_escalation: Some(false),
@@ -274,6 +278,14 @@ fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {
         Value::Password => (None, from_secret("password")),
     };
     EnvVar { name: variable.name.clone(), value, value_from }
+}
+
+/// The probe that ends a container which hangs: that writes nothing any more, and has no longer grace than
+/// any other engine.
+fn ending(probe: Probe, profile: &Profile) -> Probe {
+    let is_longer = profile.termination_grace > LONGEST_OF_PROBES;
+    let grace = i64::try_from(LONGEST_OF_PROBES.as_secs()).ok().filter(|_| is_longer);
+    Probe { termination_grace_period_seconds: grace, ..probe }
 }
 
 fn probe(probe: &engine::Probe) -> Probe {

@@ -112,10 +112,10 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
     {
         actions.push(Action::ApplyService(Box::new(service)));
     }
-    let is_let_in = rotation::gives_password(observed, profile)
-        || reload::is_due(observed)
-        || observed.flush.is_running();
-    actions.extend(network_policy(observed, profile, is_let_in));
+    let is_let_in = rotation::gives_password(observed, profile) || reload::is_due(observed);
+    // While an engine is flushed it is open or not: nothing else waits for a write that may be refused.
+    let stays = observed.flush.is_running() && letting_in(observed).is_none();
+    actions.extend(network_policy(observed, profile, is_let_in).filter(|_| !stays));
     // A foreign one of this name is none of the conflicts: a person may have made it for this very pod.
     let budget = build::disruption_budget(names);
     if let Some(budget) =

@@ -15,10 +15,9 @@ use kube::ResourceExt;
 use super::action::{Action, Flush, Plan};
 use super::facts::{engine_waiting, is_named};
 use super::leaving::is_leaving;
-use super::machines::is_lost;
-use super::{access, rotation};
+use super::machines::{self, is_lost};
+use super::{access, drift, rotation};
 use crate::api::Node;
-use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::machine;
 use crate::controller::database::wait::DatabaseWait;
@@ -73,14 +72,9 @@ fn soon(plan: Plan, observed: &Observed) -> Plan {
     plan.requeue(requeue)
 }
 
-/// Whether this ends an engine that serves. One that runs what another client has put in its place is ended
-/// without a word to it.
+/// Whether this ends an engine that serves.
 fn stops(action: &Action) -> bool {
-    let is_altered =
-        |why: &RestartCause| matches!(why, RestartCause::AlteredTemplate | RestartCause::AlteredFiles);
-    let is_stop =
-        matches!(action, Action::Scale(_, 0) | Action::StopForNextPassword(..) | Action::ReplacePod(..));
-    is_stop && !matches!(action, Action::ReplacePod(.., why) if is_altered(why))
+    matches!(action, Action::Scale(_, 0) | Action::StopForNextPassword(..) | Action::ReplacePod(..))
 }
 
 /// What comes before the stop; nothing where that may be now.
@@ -97,7 +91,10 @@ fn step(observed: &Observed, now: Timestamp) -> Option<Step> {
 fn may_wait(observed: &Observed, pod: &Pod) -> bool {
     let is_host = |node: &&Node| machine(pod).is_some_and(|name| is_named(node, name));
     let host = observed.nodes.iter().find(is_host);
+    // One that another client has altered is given no password.
     !is_leaving(observed)
+        && drift::altered_pod(observed).is_none()
+        && machines::of(observed).is_some_and(|machines| !is_lost(machines.host))
         && engine_waiting(observed).is_none()
         && host.is_some_and(|host| is_healthy(observed, host))
 }

@@ -1,6 +1,7 @@
 //! The plan of where a Database runs: its zone, its Volume there, its Node as the spec says, and the label
 //! that its pod selects. Pure.
 
+use k8s_openapi::api::core::v1::Node as CoreNode;
 use kube::ResourceExt;
 
 use super::action::Action;
@@ -118,28 +119,50 @@ pub(super) fn label(observed: &Observed, node: &Node, actions: &mut Vec<Action>)
     let Some(core_node) = observed.core_node_of(node) else {
         return Some(DatabaseWait::KubernetesNodeGone { node: node.name_any() });
     };
+    let moved = cause_of_move(observed, node);
+    let leaving = leaving(observed, core_node, moved.as_ref());
+    // The label goes with the pod: one that stays until its new template is seen is served until then.
+    if let Some(Leaving { cause, replaced: Err(()) }) = leaving {
+        return Some(DatabaseWait::MovingPod(cause));
+    }
     for other in observed.labelled.iter().filter(|other| other.metadata.uid != core_node.metadata.uid) {
         actions.push(Action::Unlabel(other.name_any(), other.uid().unwrap_or_default()));
     }
-    let moved = cause_of_move(observed, node);
     if !observed.carries_label(node) {
         if let Err(blocker) = may_be_labelled(observed, node) {
             return Some(DatabaseWait::StoppingEngine(blocker));
         }
-        actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default(), moved.clone()));
+        actions.push(Action::Label(core_node.name_any(), core_node.uid().unwrap_or_default(), moved));
     }
+    let Leaving { cause, replaced } = leaving?;
+    actions.extend(replaced.ok().flatten());
+    Some(DatabaseWait::MovingPod(cause))
+}
+
+/// The pod is on another machine.
+struct Leaving {
+    cause: RestartCause,
+    /// What ends it there; nothing where it ends anyway, and an error while it may not end yet.
+    replaced: Result<Option<Action>, ()>,
+}
+
+fn leaving(observed: &Observed, core_node: &CoreNode, moved: Option<&Move>) -> Option<Leaving> {
     let pod = observed.pod.as_ref()?;
     let elsewhere = observed.runs_on().filter(|name| *name != core_node.name_any())?;
     let (from, to) = (elsewhere.to_owned(), core_node.name_any());
-    let cause = RestartCause::Moved { pod: pod.name_any(), from, to, cause: moved.map(|moved| moved.cause) };
+    let cause = moved.map(|moved| moved.cause.clone());
+    let cause = RestartCause::Moved { pod: pod.name_any(), from, to, cause };
     // A pod on a machine that is lost is deleted by the Node controller, which knows when that is safe.
     let is_on_lost = observed.nodes.iter().any(|node| is_lost(node) && is_named(node, elsewhere));
-    let blocker = observed.stateful_set.ours().and_then(|live| safety::may_replace_pod(live).err());
-    if pod.metadata.deletion_timestamp.is_none() && !is_on_lost && blocker.is_none() {
-        let uid = pod.uid().unwrap_or_default();
-        actions.push(Action::ReplacePod(pod.name_any(), uid, None, cause.clone()));
-    }
-    Some(DatabaseWait::MovingPod(cause))
+    let is_blocked = observed.stateful_set.ours().is_some_and(|live| safety::may_replace_pod(live).is_err());
+    let replaced = if pod.metadata.deletion_timestamp.is_some() || is_on_lost {
+        Ok(None)
+    } else if is_blocked {
+        Err(())
+    } else {
+        Ok(Some(Action::ReplacePod(pod.name_any(), pod.uid().unwrap_or_default(), None, cause.clone())))
+    };
+    Some(Leaving { cause, replaced })
 }
 
 /// Whether no engine may be left behind on another machine. Where one of them carries the label, that one is

@@ -149,11 +149,35 @@ fn an_engine_without_such_a_statement_is_stopped_at_once() {
 
 #[test]
 fn what_another_client_has_put_in_its_place_is_given_no_password() {
-    let mut world = postgresql(json!({}));
-    world.pod.as_mut().unwrap().labels_mut().insert(REVISION_LABEL.to_owned(), "of-another".to_owned());
-    world.database.status.as_mut().unwrap().applied.as_mut().unwrap().revisions = vec!["ours".to_owned()];
-    let planned = done(&world);
-    assert!(planned.starts_with("[replace orders-0 pod-uid: "), "{planned}");
+    let as_wanted: Stop = (|| postgresql(json!({})), "Altered", "replace orders-0 pod-uid: ");
+    for (world, _, stop) in STOPS.into_iter().chain([as_wanted]) {
+        let mut world = world();
+        world.pod.as_mut().unwrap().labels_mut().insert(REVISION_LABEL.to_owned(), "of-another".to_owned());
+        world.database.status.as_mut().unwrap().applied.as_mut().unwrap().revisions = vec!["ours".to_owned()];
+        let planned = done(&world);
+        assert!(planned.starts_with(&format!("[{stop}")), "{planned}");
+    }
+}
+
+#[test]
+fn the_label_stays_with_a_pod_whose_next_template_was_not_seen_yet() {
+    let mut world = moved();
+    change(&mut world.stateful_set, |set| set.metadata.generation = Some(6));
+    as_applied(&mut world);
+    assert_eq!(done(&world), "[] Moving");
+}
+
+#[test]
+fn a_policy_that_is_not_opened_holds_up_nothing_while_an_engine_is_flushed() {
+    let mut world = paused();
+    world.network.operator_from = r#"[{"podSelector": {"matchLabels": {"a": "b"}}}]"#.parse().unwrap();
+    world.network_policy = {
+        let profile = world.profile.as_ref().unwrap();
+        let closed = network_policy(&world.database, &world.names, profile, &world.network, false);
+        ours(with_uid(closed, "policy-uid"))
+    };
+    world.flush = FlushView::Running(now());
+    assert_eq!(done(&world), "[] AwaitingStop", "it is closed, as the one that was to open it was refused");
 }
 
 #[test]
