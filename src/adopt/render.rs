@@ -48,6 +48,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         resources: None,
         running: true,
         restore: None,
+        restore_in_place: None,
         adopt: Some(adopt),
         release: false,
         deletion_protection: false,

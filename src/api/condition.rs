@@ -273,9 +273,9 @@ pub enum Reason {
     /// The pod of an adopted database goes on as it is, and changes when it is started the next time; nothing
     /// restarts for it.
     AtNextStart,
-    /// The image of spec.engine could not be started, or an adopted database did not start as its spec
-    /// requests: the database went back to what it served as, and that is not tried again until the spec
-    /// changes.
+    /// The image of spec.engine could not be started, an adopted database did not start as its spec
+    /// requests, or the data of a backup was not served in time: the database went back to what it served
+    /// as or with, and that is not tried again until the spec changes.
     WentBack,
     /// The ConfigMap or the StatefulSet was changed outside Freehold and is not restored yet, or the pod was
     /// started from what was changed; the message says which, and what follows.
@@ -299,7 +299,7 @@ pub enum Reason {
     Adopting,
     /// The retained volume, or the instance, cannot be adopted; the message says why.
     AdoptionRefused,
-    /// The data of a backup is awaited.
+    /// The data of a backup is awaited, or is about to replace the data that is there.
     Restoring,
     /// The backup cannot be restored in this Database; the message says why.
     RestoreRefused,

@@ -15,7 +15,9 @@ pub use super::database_config::{
     ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
 };
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
-pub use super::database_restore::{Initialization, Restore, Restored};
+pub use super::database_restore::{
+    FormerData, Initialization, Restore, RestoreInPlace, RestoreWentBack, Restored, RestoredInPlace,
+};
 pub use super::database_served::{EngineNotStarted, Served};
 pub use super::database_status::{
     Applied, AppliedStatefulSet, DatabaseStatus, Endpoint, EngineRun, EngineStart, HistoryEntry, NotStarting,
@@ -111,6 +113,9 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_siz
         !has(self.spec.storage.adoptRetained))")
         .message("spec.restore excludes spec.adopt and spec.storage.adoptRetained: the data is that of a \
             backup, of a database that runs, or of a retained volume"),
+    validation = Rule::new("!has(self.spec.restoreInPlace) || !has(self.spec.adopt)")
+        .message("spec.restoreInPlace excludes spec.adopt: the claim of an adopted database is its user's; \
+            restore the backup in a new Database (spec.restore)"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
@@ -201,6 +206,13 @@ pub struct DatabaseSpec {
     /// system and size must fit; the version is the backup's, or a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore: Option<Restore>,
+
+    /// Replaces the data of this database, which is stopped for it, by that of a backup: on a new EBS volume,
+    /// while the one with the data that it had is retained. The database goes back to that by itself if the
+    /// engine does not serve in time, or if this field is removed before it does. Without data there is
+    /// nothing to replace: with a Database that is created it does nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restore_in_place: Option<RestoreInPlace>,
 
     /// A database that runs already, and that Freehold adopts as it runs. Only when the Database is
     /// created.

@@ -1,4 +1,4 @@
-//! What a `Database` begins with: the data of a backup.
+//! What a `Database` begins with, or goes on with: the data of a backup.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::KubeSchema;
@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::backup::Consistency;
-use super::ids::SnapshotId;
+use super::database_served::Served;
+use super::ids::{SnapshotId, VolumeId};
 use super::size::Size;
 
 /// The backup whose data a database begins with: one of the two.
@@ -33,6 +34,146 @@ pub struct Restore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 300))]
     pub initialization_rate: Option<i32>,
+}
+
+/// The backup whose data takes the place of the data of a database that is there: one of the two, and which
+/// restore this is.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.backupName) != has(self.snapshotID)")
+    .message("spec.restoreInPlace needs exactly one of backupName and snapshotID"))]
+#[x_kube(validation = Rule::new("self == oldSelf || self.generation > oldSelf.generation")
+    .message("spec.restoreInPlace changes only with a higher generation: each restore has one of its own"))]
+pub struct RestoreInPlace {
+    /// Which restore this is, counted from 1: a higher number than the last one's replaces the data once.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub generation: i64,
+
+    /// A complete Backup of this namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub backup_name: Option<String>,
+
+    /// The EBS snapshot of a Backup whose object is gone, as for spec.restore.
+    #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    pub snapshot_id: Option<SnapshotId>,
+
+    /// How fast EC2 reads the volume from the snapshot, in MiB/s, as for spec.restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 300))]
+    pub initialization_rate: Option<i32>,
+
+    /// How long the engine may take, in minutes, until it accepts connections with the data of the backup.
+    /// After that the database goes back to the data that it had. An engine recovers as it starts, and the
+    /// volume is slow until EC2 has read it. Default: 60.
+    #[serde(default = "default_timeout_minutes")]
+    #[schemars(range(min = 5, max = 10_080))]
+    pub timeout_minutes: u32,
+}
+
+fn default_timeout_minutes() -> u32 {
+    60
+}
+
+impl RestoreInPlace {
+    /// The backup alone.
+    pub fn backup(&self) -> Restore {
+        Restore {
+            backup_name: self.backup_name.clone(),
+            snapshot_id: self.snapshot_id.clone(),
+            initialization_rate: self.initialization_rate,
+        }
+    }
+}
+
+/// A restore in place: written before anything is stopped for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoredInPlace {
+    /// The generation of spec.restoreInPlace.
+    pub generation: i64,
+
+    /// What the data is restored from.
+    pub backup: Restored,
+
+    /// How fast EC2 reads the volume from the snapshot, in MiB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initialization_rate: Option<i32>,
+
+    /// How long the engine may take, in minutes.
+    pub timeout_minutes: u32,
+
+    /// What the database goes back to.
+    pub former: FormerData,
+
+    /// When it was decided.
+    pub started_at: Time,
+
+    /// When the engine could first be started with the data of the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startable_at: Option<Time>,
+
+    /// Not there unless the database goes back to the data that it had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub went_back: Option<RestoreWentBack>,
+
+    /// When the engine accepted connections with the data of the backup, or again with the data that the
+    /// database had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Time>,
+}
+
+impl RestoredInPlace {
+    /// Whether the database has not come to rest with either data.
+    pub fn is_underway(&self) -> bool {
+        self.ended_at.is_none()
+    }
+}
+
+/// The data that a database had before a restore in place. Its EBS volume is retained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FormerData {
+    /// The UID of the Volume that had it.
+    #[serde(rename = "volumeUID")]
+    pub volume_uid: String,
+
+    /// The EBS volume.
+    #[serde(rename = "volumeID")]
+    pub volume_id: VolumeId,
+
+    /// The PersistentVolume that is its retention record.
+    pub persistent_volume_name: String,
+
+    /// Its size.
+    pub size: Size,
+
+    /// Its zone.
+    pub zone: String,
+
+    /// What it was restored from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
+
+    /// The newest version of QuestDB that was started on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine_version: Option<String>,
+
+    /// What its engine last accepted connections as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Box<Served>>,
+}
+
+/// Why a database goes back to the data that it had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreWentBack {
+    /// When that was decided.
+    pub at: Time,
+
+    /// What was awaited then.
+    pub message: String,
 }
 
 /// How far EC2 has read a volume from the snapshot that it was created from. Not there of a volume that was

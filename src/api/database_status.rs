@@ -12,7 +12,7 @@ use super::database::DeletionPolicy;
 use super::database_adoption::Adoption;
 use super::database_auto_grow::AutoGrowStatus;
 use super::database_config::ConfigStatus;
-use super::database_restore::{Initialization, Restored};
+use super::database_restore::{Initialization, Restored, RestoredInPlace};
 use super::database_served::Served;
 use super::event::EventReason;
 
@@ -105,12 +105,17 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_grow: Option<AutoGrowStatus>,
 
-    /// What the database was restored from (spec.restore): decided once, before anything is created.
+    /// What the data was restored from (spec.restore, spec.restoreInPlace): decided before anything is
+    /// created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
 
-    /// How far EC2 has read the volume of a database that was restored (spec.restore). The database serves
-    /// meanwhile.
+    /// The last restore in place (spec.restoreInPlace): how far it is, and the EBS volume with the data that
+    /// the database had before, which is retained.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored_in_place: Option<Box<RestoredInPlace>>,
+
+    /// How far EC2 has read the volume of a database that was restored. The database serves meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization: Option<Initialization>,
 

@@ -120,8 +120,10 @@ pub enum EventReason {
     ReplacementStarted,
     /// Database: Freehold replaces the pod; the note says why.
     Restarted,
-    /// Database: it begins with the data of a backup; the note names the snapshot.
+    /// Database: it begins, or is to go on, with the data of a backup; the note names the snapshot.
     RestoreDecided,
+    /// Database: the engine serves with the data of a backup that was restored in place.
+    RestoredInPlace,
     /// Database: `spec.running` became true again.
     Resumed,
     /// Database: a volume of a former Database of this name is retained.
@@ -171,8 +173,8 @@ pub enum EventReason {
     VolumeRecorded,
     /// Volume: it was deleted or retained according to its policy, or released as it was found.
     VolumeReleased,
-    /// Database: it did not start as its spec requests, and goes back to what it ran as before; the note says
-    /// why.
+    /// Database: it did not start as its spec requests, or not with the data of a backup, and goes back to
+    /// what it ran as or with before; the note says why.
     WentBack,
 }
 

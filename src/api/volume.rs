@@ -139,10 +139,21 @@ pub struct VolumeSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub release: bool,
 
-    /// True once the Database, on its way out, has decided what becomes of the EBS volume. Until then this
-    /// object, if it is deleted, only waits, as long as its Database exists.
+    /// True once the Database has decided what becomes of the EBS volume. Until then this object, if it is
+    /// deleted, only waits, as long as its Database exists.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deletion_decided: bool,
+
+    /// True once another Volume is to take the place of this one (spec.restoreInPlace of the Database): the
+    /// EBS volume is retained when this object is deleted, whatever the deletionPolicy says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replaced: bool,
+
+    /// The generation of the Database's spec.restoreInPlace that the data is of, or that was in its spec when
+    /// this object was created: no restore of this generation, or of a lower one, replaces the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub restore_generation: Option<i64>,
 
     /// What becomes of the EBS volume when this object is deleted.
     pub deletion_policy: DeletionPolicy,

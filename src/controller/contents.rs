@@ -10,6 +10,7 @@ use crate::api::keys::{
 };
 use crate::api::{Database, NodeClass, Volume};
 use crate::cloud::identity;
+use crate::controller::database::in_place::is_unserved;
 
 /// The longest value of a tag (EC2 user guide, "Tag restrictions").
 const LONGEST_TAG: usize = 256;
@@ -46,12 +47,13 @@ impl Contents {
         }
     }
 
-    /// Whether the data of this Database is still that of a backup with a checkpoint, from which its engine
-    /// has not recovered yet: it has never served.
-    pub fn is_unrecovered(database: &Database) -> bool {
+    /// Whether the data of this Volume of the Database is still that of a backup with a checkpoint, from
+    /// which its engine has not recovered yet: it has never served.
+    pub fn is_unrecovered(database: &Database, volume: &Volume) -> bool {
         database.status.as_ref().is_some_and(|status| {
             let restored = status.restored.as_ref().map(|restored| restored.consistency);
-            restored == Some(Consistency::EngineCheckpoint) && status.first_ready_at.is_none()
+            let is_unserved = status.first_ready_at.is_none() || is_unserved(database, volume);
+            restored == Some(Consistency::EngineCheckpoint) && is_unserved
         })
     }
 

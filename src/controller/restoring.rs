@@ -170,56 +170,64 @@ fn shown(directory: &str) -> String {
 impl RestoreRefusal {
     /// Why, and the way out.
     pub fn message(&self) -> String {
+        format!("{}: {}", self.why(), self.way_out())
+    }
+
+    /// Why the snapshot cannot be restored.
+    pub fn why(&self) -> String {
         match self {
-            Self::NoBackup(name) => {
-                format!("Backup {name} is not in this namespace: create it, or {ANEW} another spec.restore")
+            Self::NoBackup(name) => format!("Backup {name} is not in this namespace"),
+            Self::Unusable(name) => format!("Backup {name} has failed, or its snapshot is gone"),
+            Self::Ending(name) => format!("Backup {name} is being deleted with its snapshot"),
+            Self::NotOurs(id) => format!("EC2 lists no snapshot {id} of a Backup of this namespace"),
+            Self::EarlierNamespace(id) => {
+                format!("snapshot {id} was taken in an earlier namespace of this name, which was deleted")
             }
-            Self::Unusable(name) => {
-                format!("Backup {name} has failed, or its snapshot is gone: {ANEW} another spec.restore")
+            Self::Failed(id) => format!("EC2 shows snapshot {id} in the state error"),
+            Self::Unverified(id) => {
+                format!("snapshot {id} may have begun without its engine's checkpoint, so it is not restored")
             }
-            Self::Ending(name) => {
-                format!("Backup {name} is being deleted with its snapshot: {ANEW} another spec.restore")
+            Self::Engine(wrote) => format!("the data was written by {wrote}"),
+            Self::Version { wrote, same_major: false } => {
+                format!("the data was written by version {wrote}, which an older one does not read")
             }
-            Self::NotOurs(id) => format!(
-                "EC2 lists no snapshot {id} of a Backup of this namespace: `freehold backups --from-ec2` lists \
-                those; {ANEW} one of them"
-            ),
-            Self::EarlierNamespace(id) => format!(
-                "snapshot {id} was taken in an earlier namespace of this name, which was deleted. To allow the \
-                restore, the platform team removes the tag {NAMESPACE_UID_TAG} from the snapshot"
-            ),
-            Self::Failed(id) => format!("EC2 shows snapshot {id} in the state error: {ANEW} another"),
-            Self::Unverified(id) => format!(
-                "snapshot {id} may have begun without its engine's checkpoint, so it is not restored: {ANEW} \
-                another"
-            ),
-            Self::Engine(wrote) => {
-                format!("the data was written by {wrote}: {ANEW} spec.engine.type: {wrote}")
-            }
-            Self::Version { wrote, same_major: false } => format!(
-                "the data was written by version {wrote}, which an older one does not read: {ANEW} {wrote} or \
-                a later version"
-            ),
             Self::Version { wrote, same_major: true } => format!(
                 "the data was written by version {wrote}, which needs that version or a later one of the same \
-                major version: {ANEW} one, and upgrade it afterwards"
+                major version"
             ),
-            Self::FileSystem(made) => {
-                format!("the volume was formatted with {made}: {ANEW} spec.storage.fileSystem: {made}")
-            }
+            Self::FileSystem(made) => format!("the volume was formatted with {made}"),
             Self::Layout { snapshot, has, .. } if has == layout::UNKNOWN => format!(
                 "snapshot {snapshot} is one of an adopted database, and where on the volume its data is, is not \
-                known: {AS_BEFORE}"
+                known"
             ),
             Self::Layout { snapshot, has, wants } => format!(
                 "snapshot {snapshot} is one of an adopted database, which has its data in {} of the volume, and \
-                this Database would look for it in {}: {AS_BEFORE}",
+                this Database would look for it in {}",
                 shown(has),
                 shown(wants)
             ),
-            Self::Larger(had) => {
-                format!("the volume had {had} GiB: set spec.storage.size to {had}Gi or more")
+            Self::Larger(had) => format!("the volume had {had} GiB"),
+        }
+    }
+
+    /// What a person does about it.
+    fn way_out(&self) -> String {
+        match self {
+            Self::NoBackup(_) => format!("create it, or {ANEW} another spec.restore"),
+            Self::Unusable(_) | Self::Ending(_) => format!("{ANEW} another spec.restore"),
+            Self::NotOurs(_) => {
+                format!("`freehold backups --from-ec2` lists those; {ANEW} one of them")
             }
+            Self::EarlierNamespace(_) => format!(
+                "to allow the restore, the platform team removes the tag {NAMESPACE_UID_TAG} from the snapshot"
+            ),
+            Self::Failed(_) | Self::Unverified(_) => format!("{ANEW} another"),
+            Self::Engine(wrote) => format!("{ANEW} spec.engine.type: {wrote}"),
+            Self::Version { wrote, same_major: false } => format!("{ANEW} {wrote} or a later version"),
+            Self::Version { same_major: true, .. } => format!("{ANEW} one, and upgrade it afterwards"),
+            Self::FileSystem(made) => format!("{ANEW} spec.storage.fileSystem: {made}"),
+            Self::Layout { .. } => AS_BEFORE.to_owned(),
+            Self::Larger(had) => format!("set spec.storage.size to {had}Gi or more"),
         }
     }
 }

@@ -250,6 +250,8 @@ impl Unrecorded {
             adopt: None,
             release: false,
             deletion_decided: false,
+            replaced: false,
+            restore_generation: None,
             deletion_policy: DeletionPolicy::Retain,
         };
         let volume = Volume { metadata, spec, status: None };

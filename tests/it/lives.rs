@@ -1,5 +1,5 @@
-//! Whole lives of databases in one process and in virtual time: the operator as it is shipped, on the API
-//! server in memory and EC2's model, with everyone who acts beside it; one seed decides all that may differ.
+//! Whole lives of databases in one process and in virtual time: the operator, the API server in memory, EC2's
+//! model, and everyone who acts beside it; one seed decides all that may differ.
 
 mod addresses;
 mod backups;
@@ -28,6 +28,7 @@ mod orphans;
 mod person;
 mod record;
 mod reloaded;
+mod replaced;
 mod rotated;
 mod schedules;
 mod story;
@@ -85,7 +86,6 @@ fn a_database_lives_through_each_call_lie_and_crash_that_has_a_name() {
     judge(each(&chosen(named::NAMED), named::live));
 }
 
-/// `FREEHOLD_SEEDS=2..3` lives one of them again, by its place.
 #[test]
 fn a_database_leaves_a_machine_in_good_time_and_pauses_where_one_after_the_other_is_lost() {
     judge(each(&chosen(left::LEFT), named::live));
@@ -142,6 +142,11 @@ fn a_database_goes_back_from_an_image_that_cannot_be_pulled_whatever_an_operator
 }
 
 #[test]
+fn data_that_is_replaced_in_place_is_kept_and_comes_back_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE_OF_HOURS, 20, replaced::and_back);
+}
+
+#[test]
 fn a_volume_that_fills_up_grows_once_for_each_need_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 5, grown::by_itself);
 }
@@ -168,7 +173,6 @@ fn what_lost_its_objects_by_force_is_listed_with_what_it_holds() {
     judge(each(&[(1, ())], |()| orphans::listed()));
 }
 
-/// `FREEHOLD_SEEDS=7..8` lives one of them again.
 #[test]
 fn what_a_first_look_decides_is_what_a_live_look_decides() {
     let seeds: Vec<(u64, u64)> = seeds().unwrap_or(0..8).map(|seed| (seed, seed)).collect();

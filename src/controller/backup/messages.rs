@@ -59,8 +59,8 @@ impl BackupWait {
                 format!("Database {name} does not exist: create it, or delete this Backup")
             }
             Self::NeverReady(name) => format!(
-                "Database {name} was never Ready, so its volume has no data yet, or data that no engine has \
-                recovered from: waiting until the Database was Ready once"
+                "Database {name} was never Ready, or is being restored in place, so its volume has no data yet, \
+                or data that no engine has recovered from: waiting until an engine has served it"
             ),
             Self::NoVolume(name) => {
                 format!("Database {name} has no EBS volume yet that a snapshot can be taken of")

@@ -19,6 +19,7 @@ use crate::cloud::turns::Priority;
 use crate::cloud::{CloudError, Snapshot};
 use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
+use crate::controller::database::in_place::underway;
 use crate::controller::database::pod;
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
@@ -224,10 +225,13 @@ pub fn first<'a>(backup: &Backup, all: &'a [Backup]) -> Option<&'a Backup> {
 /// Whether a Database is being restored from this Backup: EBS reads the snapshot until the volume is whole.
 pub fn uses(database: &Database, backup: &Backup) -> bool {
     let status = database.status.as_ref();
+    let snapshot = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
+    if let Some(record) = underway(database) {
+        return Some(&record.backup.snapshot_id) == snapshot;
+    }
     if status.is_some_and(|status| status.first_ready_at.is_some()) {
         return false;
     }
-    let snapshot = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
     if let Some(restored) = status.and_then(|status| status.restored.as_ref()) {
         return Some(&restored.snapshot_id) == snapshot;
     }

@@ -71,6 +71,7 @@ pub fn database(
         // They may not fit another type.
         resources: None,
         running: true,
+        restore_in_place: None,
         restore: Some(Restore {
             backup_name: Some(backup.name_any()),
             snapshot_id: None,

@@ -24,7 +24,8 @@ use super::observe::child::HeldSecret;
 use super::password::Password;
 use super::plan::action::{Action, Plan};
 use super::written::{
-    announce, forget_applied, go_back, go_back_to_served, of_namespace, report, report_altered, write_down,
+    announce, forget_applied, go_back, go_back_to_served, go_on_with, of_namespace, report, report_altered,
+    restore_in_place, write_down,
 };
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
@@ -134,6 +135,8 @@ async fn one(
         }
         Action::DeleteNode(name, uid, why) => delete_node(name, uid, why, acted, ctx, events).await?,
         Action::RecordRestore(restored) => record_restore(restored, acted, ctx, events).await?,
+        Action::RecordRestoreInPlace(record) => restore_in_place(record, acted, ctx, events).await?,
+        Action::RecordData(record) => go_on_with(record, acted, ctx).await?,
         Action::RecordZone(zone) => {
             write_down(acted, ctx, |status| status.zone = Some(zone.clone())).await?;
         }

@@ -266,6 +266,8 @@ pub enum NodeDeletion {
     DatabaseReleased,
     /// Its Database is paused.
     DatabasePaused,
+    /// Its pod does not end, and the volume is to be replaced.
+    PodRemains,
     /// The database has moved to this other Node.
     MovedTo(String),
     /// The database stays on this other Node.

@@ -14,6 +14,7 @@ pub mod claim_fault;
 pub mod growth;
 mod history;
 pub mod idle;
+pub mod in_place;
 mod invalid_spec;
 pub mod legacy_refusal;
 pub mod messages;

@@ -21,7 +21,7 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{adoption, auto_grow, back_to_served, in_effect};
+use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place};
 use super::plan::{going_back, next_start, reload, rotation};
 use super::started;
 use super::wait::{DatabaseWait, Idle};
@@ -137,6 +137,7 @@ pub fn status(
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
+        restored_in_place: in_place::shown(observed, old.restored_in_place, now),
         initialization: observed
             .volume
             .ours()
@@ -317,6 +318,7 @@ fn idle(observed: &Observed) -> Idle {
 pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) -> Vec<Happened> {
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
     happened.extend(not_growing(old.auto_grow.as_ref(), new.auto_grow.as_ref()));
+    happened.extend(restored_in_place(old, new));
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
@@ -355,6 +357,14 @@ fn not_growing(old: Option<&AutoGrowStatus>, new: Option<&AutoGrowStatus>) -> Op
     let new = new.filter(|new| old.map(of) != Some(of(new)))?;
     let (reason, note) = messages::events::not_growing(new)?;
     Some(Happened::warning(reason, note.to_owned()))
+}
+
+/// The engine serves with the data of a backup, which it did not before.
+fn restored_in_place(old: &DatabaseStatus, new: &DatabaseStatus) -> Option<Happened> {
+    let record = new.restored_in_place.as_ref().filter(|it| !it.is_underway() && it.went_back.is_none())?;
+    let was_underway = old.restored_in_place.as_ref().is_some_and(|it| it.is_underway());
+    let note = messages::events::restored_in_place(record);
+    was_underway.then(|| Happened::normal(EventReason::RestoredInPlace, note))
 }
 
 /// What the history has more than before.

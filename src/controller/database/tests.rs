@@ -21,6 +21,7 @@ mod releasing;
 mod reloading;
 mod replacing;
 mod restoring;
+mod restoring_in_place;
 mod rotating;
 mod status;
 mod versions;

@@ -4,9 +4,10 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::{Api, Resource, ResourceExt};
 
 use super::history;
+use super::in_place;
 use super::messages::events as notes;
 use super::object_name::ObjectName;
-use crate::api::database::{EngineNotStarted, Occurrence, WentBack};
+use crate::api::database::{EngineNotStarted, Occurrence, RestoredInPlace, WentBack};
 use crate::api::{Database, DatabaseStatus, EventReason};
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::status;
@@ -101,6 +102,31 @@ pub(super) async fn go_back_to_served(
         }
     };
     tell_going_back(record, &back.message, acted, ctx, events).await
+}
+
+/// That a restore in place begins, or that the database goes back to the data that it had.
+pub(super) async fn restore_in_place(
+    record: &RestoredInPlace,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+    events: &Events,
+) -> Result<(), ActError> {
+    let write = |status: &mut DatabaseStatus| status.restored_in_place = Some(Box::new(record.clone()));
+    if let Some(back) = &record.went_back {
+        return tell_going_back(write, &back.message, acted, ctx, events).await;
+    }
+    write_down(acted, ctx, write).await?;
+    report(EventReason::RestoreDecided, notes::restore_decided(&record.backup), acted, events).await;
+    Ok(())
+}
+
+/// What the data is of that the database goes on with.
+pub(super) async fn go_on_with(
+    record: &RestoredInPlace,
+    acted: &mut Acted<Database>,
+    ctx: &Context,
+) -> Result<(), ActError> {
+    write_down(acted, ctx, |status| in_place::goes_on_with(status, record)).await
 }
 
 /// That the database goes back is written down before its template is: it must not be tried again.

@@ -270,7 +270,7 @@ fn a_database_is_deleted_after_a_verification_only_if_it_is_that_ones_own() {
     let another = database(|it| it["metadata"]["name"] = json!("verify-nightly-2"));
     assert!(!may(&another, None));
     assert!(may_delete_restored(&another, None, &schedule), "left of a verification that is over");
-    let others = [
+    let others = vec![
         database(|it| it["metadata"]["ownerReferences"] = json!(null)),
         database(|it| it["metadata"]["ownerReferences"][0]["uid"] = json!("other")),
         database(|it| it["metadata"]["ownerReferences"][0]["controller"] = json!(false)),

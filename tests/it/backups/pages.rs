@@ -75,6 +75,10 @@ pub async fn are_followed(env: &mut TestEnv) {
     assert!(printed.contains("orders-before-the-change condition met"), "{printed}");
     let printed = follow(env, "docs/backup-schedules.md").await;
     assert!(printed.contains("orders-nightly condition met"), "{printed}");
+    env.edit("orders", &json!({"running": true})).await;
+    let printed = follow(env, "docs/restore-in-place.md").await;
+    assert!(printed.matches("orders condition met").count() == 2, "{printed}");
+    env.ready("orders").await;
     env.delete("orders").await;
     env.gone("orders").await;
     let printed = follow(env, "docs/restore.md").await;

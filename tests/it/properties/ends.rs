@@ -75,7 +75,8 @@ pub fn ended_with_cause(record: &Record) -> Result<(), String> {
     Ok(())
 }
 
-/// An EBS volume is deleted after its Volume, and what leads to data after the Database.
+/// An EBS volume is deleted after its Volume, and what leads to data after the Database, or where a restore
+/// in place puts another one in its place, which retains the EBS volume.
 pub fn deleted_with_owner(record: &Record) -> Result<(), String> {
     let volumes = Histories::of(record, &[VOLUMES]);
     for entry in record.own_calls().filter(|it| it.action == "DeleteVolume" && it.late_of.is_none()) {
@@ -95,7 +96,10 @@ pub fn deleted_with_owner(record: &Record) -> Result<(), String> {
         let Some(old) = change.old.as_deref().filter(|old| holds_data && !is_going(old)) else { continue };
         let is_deleted = change.new.as_deref().is_none_or(is_going);
         let Some(database) = owner(old).filter(|_| is_deleted) else { continue };
-        if databases.at(database, change.at).is_some_and(|it| !is_going(it)) {
+        let is_replaced = |it: &serde_json::Value| {
+            old["spec"]["replaced"] == true && it["status"]["restoredInPlace"]["endedAt"].is_null()
+        };
+        if databases.at(database, change.at).is_some_and(|it| !is_going(it) && !is_replaced(it)) {
             let name = &old["metadata"]["name"];
             return Err(format!(
                 "at {}: {} {name} is deleted, and its owner stays",

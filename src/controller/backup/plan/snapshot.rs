@@ -22,6 +22,7 @@ use crate::controller::backup::wait::BackupWait;
 use crate::controller::contents::{Contents, class_tags};
 use crate::controller::creation::judge::Facts;
 use crate::controller::creation::next::{Next, next};
+use crate::controller::database::in_place;
 use crate::controller::layout;
 use crate::engine;
 use crate::time::whole_second;
@@ -86,7 +87,8 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
         return Plan::wait(BackupWait::NoDatabase(name())).after(recheck.saturating_mul(12));
     };
     // A volume that no engine has served from yet has no data, or what its engine has not recovered from.
-    if database.status.as_ref().is_none_or(|status| status.first_ready_at.is_none()) {
+    let is_in_place = in_place::underway(database).is_some();
+    if is_in_place || database.status.as_ref().is_none_or(|status| status.first_ready_at.is_none()) {
         return Plan::wait(BackupWait::NeverReady(name())).after(recheck);
     }
     let Some((volume, ebs)) = observed.volume.as_ref().and_then(|it| Some((it, ebs_volume(observed, it)?)))

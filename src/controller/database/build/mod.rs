@@ -43,6 +43,7 @@ pub use memory::{
 pub use network_policy::network_policy;
 pub use node::{node, node_spec};
 pub use noted::noted;
+pub use recovery::recovers;
 pub use released::{released, released_as_found};
 pub use secret::{
     CredentialsError, check_credentials, credentials, next_password, of_generation, password_generation,
@@ -53,7 +54,7 @@ pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};
 pub use template::changed_fields;
 pub use unknown::with_unknown;
-pub use volume::{deletion_policy, volume, volume_spec};
+pub use volume::{deletion_policy, volume, volume_in_place, volume_spec};
 
 /// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
 /// operator would render differently is not in it, so an upgrade of the operator restarts nothing.

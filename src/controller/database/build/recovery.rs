@@ -2,15 +2,36 @@
 //! checkpoint: the engine is to recover from it, at its first start and at no later one.
 
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, EnvVar, ResourceRequirements, SecurityContext, VolumeMount,
+    Capabilities, Container, EnvVar, PodSpec, ResourceRequirements, SecurityContext, VolumeMount,
 };
 
 use crate::api::Database;
 use crate::api::backup::Consistency;
+use crate::api::database::Restored;
 use crate::engine::Profile;
 
 /// The name of the container.
 pub const CONTAINER: &str = "restore";
+
+/// The variable that names the snapshot to it.
+const RESTORED_FROM: &str = "RESTORED_FROM";
+
+/// Whether the engine of this pod recovers from the backup that its data is of, or from none where its data
+/// is of none.
+pub fn recovers(database: &Database, profile: &Profile, pod: Option<&PodSpec>) -> bool {
+    let wanted = source(database, profile).map(|restored| &restored.snapshot_id.0);
+    let containers = pod.into_iter().flat_map(|pod| pod.init_containers.iter().flatten());
+    let variables = containers.filter(|it| it.name == CONTAINER).flat_map(|it| it.env.iter().flatten());
+    let has = variables.filter(|it| it.name == RESTORED_FROM).find_map(|it| it.value.as_ref());
+    has == wanted
+}
+
+/// The backup that the engine is to recover from.
+fn source<'a>(database: &'a Database, profile: &Profile) -> Option<&'a Restored> {
+    profile.recovery?;
+    let restored = database.status.as_ref()?.restored.as_ref()?;
+    (restored.consistency == Consistency::EngineCheckpoint).then_some(restored)
+}
 
 /// The container; `None` for an engine that recovers by itself. A snapshot without the checkpoint may hold an
 /// older one, which the engine must not go back to.
@@ -20,11 +41,9 @@ pub fn container(
     data: VolumeMount,
     resources: ResourceRequirements,
 ) -> Option<Container> {
-    let script = profile.recovery?;
-    let restored = database.status.as_ref().and_then(|status| status.restored.as_ref());
-    let restored = restored.filter(|restored| restored.consistency == Consistency::EngineCheckpoint)?;
+    let (script, restored) = (profile.recovery?, source(database, profile)?);
     let from = EnvVar {
-        name: "RESTORED_FROM".to_owned(),
+        name: RESTORED_FROM.to_owned(),
         value: Some(restored.snapshot_id.0.clone()),
         value_from: None,
     };

@@ -23,6 +23,7 @@ use crate::api::keys::{
     DATABASE_NODE_LABEL, DEDICATED_TAINT, INPUTS_HASH_ANNOTATION, NOT_READY_TAINT, UNREACHABLE_TAINT,
 };
 use crate::api::names::Names;
+use crate::controller::database::in_place;
 use crate::controller::engine_container::CONTAINER;
 use crate::engine::postgresql::NEW_CREDENTIALS;
 use crate::engine::{self, Check, Profile, Value};
@@ -249,12 +250,12 @@ pub(super) fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMo
 
 /// What the engine reads, and for data with lost credentials that it gets new ones.
 fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<EnvVar> {
-    // The data of a backup has the password of the Database that it was taken of.
+    // The data of a backup has the password of the Database that it was taken of, or of that time.
     let is_of_other = database.spec.storage.new_credentials || database.spec.restore.is_some();
-    let is_renewed = is_of_other && database.spec.engine.kind == EngineType::Postgresql;
-    let renewed = is_renewed.then(|| EnvVar {
+    let mark = in_place::credentials_mark(database).or_else(|| is_of_other.then(|| names.uid.clone()));
+    let renewed = mark.filter(|_| database.spec.engine.kind == EngineType::Postgresql).map(|mark| EnvVar {
         name: NEW_CREDENTIALS.to_owned(),
-        value: Some(names.uid.clone()),
+        value: Some(mark),
         value_from: None,
     });
     let variables = profile.environment.iter().map(|variable| variable_of(names, variable));

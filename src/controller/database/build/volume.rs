@@ -3,9 +3,9 @@
 use kube::Resource;
 
 use super::owned;
-use crate::api::database::Storage;
+use crate::api::database::{RestoredInPlace, Storage};
 use crate::api::names::Names;
-use crate::api::{Database, DeletionPolicy, Volume, VolumeSpec};
+use crate::api::{Database, DeletionPolicy, Size, Volume, VolumeSpec};
 
 /// What the spec asks of the disk.
 pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPolicy) -> VolumeSpec {
@@ -36,6 +36,9 @@ pub fn volume_spec(database: &Database, zone: &str, deletion_policy: DeletionPol
         adopt: None,
         release: false,
         deletion_decided: false,
+        replaced: false,
+        // A manifest that is applied anew, or whose status is lost, replaces nothing again.
+        restore_generation: database.spec.restore_in_place.as_ref().map(|it| it.generation),
         adopt_retained: adopt_retained.clone(),
         deletion_policy,
     }
@@ -52,5 +55,28 @@ pub fn deletion_policy(database: &Database) -> DeletionPolicy {
 pub fn volume(database: &Database, names: &Names, zone: &str) -> Volume {
     let mut volume = Volume::new(&names.volume, volume_spec(database, zone, deletion_policy(database)));
     *volume.meta_mut() = owned(names, &names.volume);
+    volume
+}
+
+/// The Volume of a restore in place: with the data of the backup, or with the data that the database had.
+pub fn volume_in_place(database: &Database, names: &Names, record: &RestoredInPlace) -> Volume {
+    let RestoredInPlace { backup, former, .. } = record;
+    let mut volume = volume(database, names, &former.zone);
+    let spec = &mut volume.spec;
+    spec.restore_generation = Some(record.generation);
+    let has = if record.went_back.is_none() {
+        spec.snapshot_id = Some(backup.snapshot_id.clone());
+        spec.initialization_rate = record.initialization_rate;
+        spec.adopt_retained = None;
+        backup.size.as_ref()
+    } else {
+        (spec.snapshot_id, spec.initialization_rate) = (None, None);
+        spec.adopt_retained = Some(former.persistent_volume_name.clone());
+        Some(&former.size)
+    };
+    // An EBS volume never becomes smaller than its snapshot or itself.
+    if let Some(has) = has.and_then(Size::gib).filter(|has| Some(*has) > spec.size.gib()) {
+        spec.size = Size::from_gib(has);
+    }
     volume
 }

@@ -240,6 +240,7 @@ impl NodeDeletion {
             Self::DatabaseDeleted => "the Database is being deleted".to_owned(),
             Self::DatabaseReleased => "its Database is being deleted and releases its database".to_owned(),
             Self::DatabasePaused => "the Database is paused".to_owned(),
+            Self::PodRemains => "its pod does not end, and the volume is to be replaced".to_owned(),
             Self::MovedTo(node) => format!("the database has moved to Node {node}"),
             Self::NotNeeded(node) => format!(
                 "no replacement is needed any more: the database stays on Node \

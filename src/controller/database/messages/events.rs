@@ -2,7 +2,9 @@
 
 use kube::ResourceExt;
 
-use crate::api::database::{AutoGrowState, AutoGrowStatus, Replacement, Restored, Unmeasured};
+use crate::api::database::{
+    AutoGrowState, AutoGrowStatus, FormerData, Replacement, Restored, RestoredInPlace, Unmeasured,
+};
 use crate::api::{EventReason, Node, Volume};
 use crate::controller::database::object_name::ObjectName;
 
@@ -121,6 +123,16 @@ pub fn node_deleted(name: &str, cause: &str) -> String {
 pub fn restore_decided(restored: &Restored) -> String {
     let at = restored.taken_at.as_ref().map(|at| format!(" of {}", at.0)).unwrap_or_default();
     format!("the volume is created from snapshot {}{at}", restored.snapshot_id)
+}
+
+/// The engine serves with the data of a backup that was restored in place.
+pub fn restored_in_place(record: &RestoredInPlace) -> String {
+    let FormerData { volume_id, persistent_volume_name, .. } = &record.former;
+    format!(
+        "the engine serves with the data of snapshot {}. The EBS volume {volume_id} with the data of before is \
+        retained; its record is PersistentVolume {persistent_volume_name}",
+        record.backup.snapshot_id
+    )
 }
 
 /// The Volume was created.

@@ -7,7 +7,7 @@ mod legacy;
 pub mod next_start;
 pub mod release;
 pub mod reload;
-mod restore;
+pub mod restore;
 pub mod rotation;
 
 use super::object_name::{ObjectKind, ObjectName};

@@ -225,7 +225,7 @@ pub async fn observe(
         usage: usage::observe(&database, class.as_ref(), &volume, ctx).await?,
         class,
         claim: claim(&database, volume.ours().filter(|_| children.derives && deleting), ctx).await?,
-        kept: retained::observe(&database, &names, &credentials, volume == Child::Absent, reads, ctx).await?,
+        kept: retained::observe(&database, &names, &credentials, &volume, reads, ctx).await?,
         attachment: attachment(pod.as_ref(), volume.ours(), &names, reads, ctx).await?,
         core_nodes: machines::core_nodes(&nodes, stage, reads, ctx).await?,
         labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, stage, reads, ctx).await?,

@@ -1,17 +1,20 @@
-//! The backup that this Database is to begin with. Only reads.
+//! The backup that this Database is to begin or to go on with. Only reads.
 
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
-use crate::api::{Backup, ConditionType, Database, SnapshotId};
+use super::child::Child;
+use crate::api::database::{Restore, RestoreInPlace};
+use crate::api::{Backup, ConditionType, Database, SnapshotId, Volume};
 use crate::cloud::Snapshot;
 use crate::cloud::identity::Kind;
 use crate::cluster::if_served;
 use crate::controller::conditions;
+use crate::controller::database::in_place;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
 
-/// What is known of the backup that the spec names.
+/// What is known of the backup that the spec names (spec.restore, spec.restoreInPlace).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum RestoreView {
     /// None is named, or it is decided already.
@@ -33,16 +36,24 @@ pub enum RestoreView {
     Shown(Box<Snapshot>),
 }
 
+/// The backup of which it is still to be decided, or recorded again, whether it is restored.
+fn undecided(database: &Database, volume: &Child<Volume>) -> Option<Restore> {
+    let Some(volume) = volume.ours() else {
+        let is_decided = database.status.as_ref().is_some_and(|status| status.restored.is_some());
+        return database.spec.restore.clone().filter(|_| *volume == Child::Absent && !is_decided);
+    };
+    let of_volume = in_place::restored_unrecorded(database, volume).cloned();
+    let again = |id| Restore { backup_name: None, snapshot_id: Some(id), initialization_rate: None };
+    of_volume.map(again).or_else(|| in_place::due(database, volume).map(RestoreInPlace::backup))
+}
+
 /// Reads only what is still to be decided. What EC2 has is in the inventory, with the tags of the snapshot.
 pub(super) async fn observe(
     database: &Database,
-    is_new: bool,
+    volume: &Child<Volume>,
     ctx: &Context,
 ) -> Result<RestoreView, kube::Error> {
-    let is_decided = database.status.as_ref().is_some_and(|status| status.restored.is_some());
-    let Some(restore) = database.spec.restore.as_ref().filter(|_| is_new && !is_decided) else {
-        return Ok(RestoreView::NotRead);
-    };
+    let Some(restore) = undecided(database, volume) else { return Ok(RestoreView::NotRead) };
     let namespace = database.metadata.namespace.clone().unwrap_or_default();
     let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
     let id = match (&restore.backup_name, &restore.snapshot_id) {

@@ -14,6 +14,7 @@ use crate::api::{ConditionType, Database, Volume};
 use crate::cluster::if_served;
 use crate::cluster::mirror::Reads;
 use crate::controller::conditions;
+use crate::controller::database::in_place;
 use crate::controller::pass::context::Context;
 use crate::controller::retention::{self, Holder, Retained};
 
@@ -56,7 +57,7 @@ pub(super) async fn observe(
     database: &Database,
     names: &Names,
     credentials: &Credentials,
-    is_new: bool,
+    volume: &Child<Volume>,
     reads: Reads,
     ctx: &Context,
 ) -> Result<Kept, kube::Error> {
@@ -65,10 +66,12 @@ pub(super) async fn observe(
         Credentials::Read(Child::Absent | Child::Foreign) | Credentials::Unreadable(_) => None,
     };
     let note = |key: &str| own.and_then(|secret| secret.annotations().get(key)).cloned();
-    let asked = database.spec.storage.adopt_retained.clone();
+    let is_new = *volume == Child::Absent;
+    let former = in_place::record_read(database).map(str::to_owned);
+    let asked = former.or_else(|| database.spec.storage.adopt_retained.clone());
     let found = found(database, names, is_new, asked.is_some(), reads, ctx).await?;
     let has_found = found.as_ref().is_some_and(|found| !found.is_empty());
-    let restore = restore::observe(database, is_new, ctx).await?;
+    let restore = restore::observe(database, volume, ctx).await?;
     let is_needed = has_found || asked.is_some() || restore != RestoreView::NotRead;
     let namespace_uid = if is_needed { namespace_uid(names, ctx).await? } else { None };
     // What an earlier namespace of the name had is no concern of this one.

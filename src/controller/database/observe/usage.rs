@@ -11,6 +11,7 @@ use crate::api::{Database, Node, NodeClass, Volume, names};
 use crate::cloud::inventory::TaggedVolume;
 use crate::cluster::ownership::is_unowned;
 use crate::controller::database::growth::{self, Facts, Judgement};
+use crate::controller::database::in_place;
 use crate::controller::pass::context::Context;
 use crate::controller::retention;
 
@@ -85,7 +86,10 @@ pub(super) async fn observe(
     let counts_databases = limits.databases.is_some() && !was_created;
     // Where the plan sees a newer reading, it waits for what is counted here in the next pass.
     let grows = growing(database, volume.ours(), ctx).is_some();
-    let counts_storage = limits.total_storage.is_some() && (grows || database.spec.storage.size.gib() > has);
+    // The volume that a restore in place replaces stays beside the new one.
+    let is_replaced = volume.ours().is_some_and(|volume| in_place::due(database, volume).is_some());
+    let asks_for_more = grows || is_replaced || database.spec.storage.size.gib() > has;
+    let counts_storage = limits.total_storage.is_some() && asks_for_more;
     if !counts_databases && !counts_storage {
         return Ok(Usage::default());
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::database::{
     Adoption, ConfigStatus, EngineNotStarted, NotStarting, Occurrence, Release, Replacement, Restored,
-    WentBack,
+    RestoredInPlace, WentBack,
 };
 use crate::api::{Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
@@ -137,6 +137,10 @@ pub enum Action {
     GoBackToServed(Box<EngineNotStarted>),
     /// Write down what the database is restored from.
     RecordRestore(Box<Restored>),
+    /// Write down that a restore in place begins, or that the database goes back to the data that it had.
+    RecordRestoreInPlace(Box<RestoredInPlace>),
+    /// Write down what the data is of that the database goes on with.
+    RecordData(Box<RestoredInPlace>),
     /// Reserve the record of a retained volume for this Database.
     TakeRecord(Box<PersistentVolume>),
     /// Release it.

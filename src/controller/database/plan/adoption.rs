@@ -151,12 +151,25 @@ pub(super) fn undecided(observed: &Observed) -> Option<DatabaseWait> {
     let status = observed.database.status.as_ref();
     let was_made = status.is_some_and(|status| status.volume_name.is_some());
     let is_begun = was_made || observed.volume != Child::Absent || !observed.nodes.is_empty();
-    let (latest, older) = latest(observed).filter(|_| !is_decided && !is_begun)?;
-    Some(DatabaseWait::DataRetained {
+    latest(observed).filter(|_| !is_decided && !is_begun).map(retained)
+}
+
+/// What was retained of this very Database, which has no Volume and knows nothing of one: its status was lost
+/// in a restore in place. Nothing is created in its place.
+pub(super) fn lost(observed: &Observed) -> Option<DatabaseWait> {
+    let status = observed.database.status.as_ref();
+    let was_made = status.is_some_and(|status| status.volume_name.is_some());
+    let is_own = |kept: &Retained| kept.database_uid.as_ref() == Some(&observed.names.uid);
+    let is_lost = !was_made && observed.volume == Child::Absent;
+    latest(observed).filter(|(latest, _)| is_lost && is_own(latest)).map(retained)
+}
+
+fn retained((latest, older): (&Retained, usize)) -> DatabaseWait {
+    DatabaseWait::DataRetained {
         volume_id: latest.volume_id.clone(),
         record: latest.persistent_volume.clone(),
         older,
-    })
+    }
 }
 
 /// Says that a volume is retained under this name, which this Database does not use.

@@ -14,9 +14,10 @@ use serde_json::json;
 use super::action::{Action, Plan};
 use super::leaving::is_leaving;
 use super::{permission, total_storage};
-use crate::api::Size;
 use crate::api::database::{AutoGrowState, AutoGrowStatus, Unmeasured};
+use crate::api::{Size, Volume};
 use crate::controller::database::growth::{Facts, Judgement, in_effect, judge};
+use crate::controller::database::in_place::{is_wanted, underway};
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::wait::DatabaseWait;
@@ -47,7 +48,12 @@ pub(in crate::controller::database) fn grown_world(observed: &Observed) -> Optio
 
 /// The plan, and with it what gives the volume more size. `observed` is the world that the plan was made for.
 pub(super) fn grown(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
-    let Some(volume) = observed.volume.ours().filter(|_| !is_leaving(observed)) else { return plan };
+    // One that makes room for another has its size.
+    let record = underway(&observed.database);
+    let stays = |volume: &Volume| record.is_none_or(|record| is_wanted(record, volume));
+    let Some(volume) = observed.volume.ours().filter(|it| !is_leaving(observed) && stays(it)) else {
+        return plan;
+    };
     let Judgement::Grow(to) = judge(&facts(observed), now) else { return plan };
     let Growth::To(size) = permitted(observed, to) else { return plan };
     let update = plan.actions.iter().position(|action| matches!(action, Action::UpdateVolume(..)));

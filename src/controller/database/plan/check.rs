@@ -11,6 +11,7 @@ use crate::api::Node;
 use crate::cluster::finalizer;
 use crate::controller::database::cause::NodeDeletion;
 use crate::controller::database::child_kind::ChildKind;
+use crate::controller::database::in_place::{is_wanted, underway};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
@@ -29,7 +30,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
     let status = observed.database.status.as_ref();
     for action in &plan.actions {
         match action {
-            Action::CreateVolume(_) => {
+            Action::CreateVolume(volume) => {
                 rule(!is_deleting, "no volume is created for a database that is deleted");
                 rule(observed.volume == Child::Absent, "a volume is created only where there is none");
                 let was_made = status.is_some_and(|status| status.volume_name.is_some());
@@ -38,7 +39,12 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 rule(is_decided, "what begins with the data of a backup never begins empty");
                 // A Volume that adopts creates no EBS volume.
                 let adopts = observed.database.spec.adopt.is_some();
-                rule(!was_made || adopts, "a volume that was there once is never replaced by an empty one");
+                let has_data = volume.spec.snapshot_id.is_some() || volume.spec.adopt_retained.is_some();
+                let is_in_place = underway(&observed.database).is_some() && has_data;
+                rule(
+                    !was_made || adopts || is_in_place,
+                    "a volume that was there once is never replaced by an empty one",
+                );
                 rule(!is_stalled, "a stalled Database costs nothing more");
             }
             Action::CreateCredentials(_)
@@ -65,6 +71,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ChangeImageSource(_)
             | Action::Label(..)
             | Action::RecordRestore(_)
+            | Action::RecordRestoreInPlace(_)
+            | Action::RecordData(_)
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");
             }
@@ -77,11 +85,16 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
                 of_nodes(observed, plan, action, &mut rule);
             }
             Action::DeleteVolume(uid) => {
-                rule(is_deleting, "the Volume is deleted only with its Database");
-                let is_ours = observed.volume.ours().is_some_and(|it| it.uid().as_deref() == Some(uid));
+                let ours = observed.volume.ours().filter(|it| it.uid().as_deref() == Some(uid));
+                let is_for_another = underway(&observed.database)
+                    .is_some_and(|record| ours.is_some_and(|volume| !is_wanted(record, volume)));
                 rule(
-                    is_ours && observed.nodes.is_empty(),
-                    "the Volume is deleted only when no machine is left",
+                    is_deleting || is_for_another,
+                    "the Volume is deleted only with its Database, or for another one",
+                );
+                rule(
+                    ours.is_some() && (observed.nodes.is_empty() || !is_deleting && is_for_another),
+                    "the Volume of a Database that is deleted goes only when no machine is left",
                 );
             }
             Action::DeleteChild(ChildKind::ConfigMap, ..) if !is_deleting => {

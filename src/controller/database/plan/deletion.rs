@@ -39,9 +39,10 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
 }
 
 /// What happens to the data: as the spec says, unless the deletion is part of a teardown, or is to leave
-/// everything as it is.
+/// everything as it is, or the Volume has the data that the database had before a restore in place.
 fn policy(observed: &Observed) -> DeletionPolicy {
-    if observed.torn_down.any() || observed.is_orphaning() {
+    let is_replaced = observed.volume.ours().is_some_and(|volume| volume.spec.replaced);
+    if observed.torn_down.any() || observed.is_orphaning() || is_replaced {
         DeletionPolicy::Retain
     } else {
         observed.database.spec.deletion_policy
@@ -100,11 +101,15 @@ fn credentials(observed: &Observed, mut actions: Vec<Action>) -> Plan {
     Plan::act(actions, DatabaseWait::ResourcesDeleted)
 }
 
-/// Whether the credentials stay: the Volume may have been retained before the policy became Delete.
+/// Whether the credentials stay: a Volume may have been retained before the policy became Delete.
 fn is_kept(observed: &Observed) -> bool {
     let status = observed.database.status.as_ref();
     let of_volume = status.and_then(|status| status.volume_deletion_policy);
-    policy(observed) != DeletionPolicy::Delete || of_volume.is_some_and(|it| it != DeletionPolicy::Delete)
+    // The EBS volume with the data of before a restore in place is retained.
+    let has_former = status.is_some_and(|status| status.restored_in_place.is_some());
+    has_former
+        || policy(observed) != DeletionPolicy::Delete
+        || of_volume.is_some_and(|it| it != DeletionPolicy::Delete)
 }
 
 /// Whether the Secret of this name may be the one that was made for this Database, and would be missed.

@@ -18,7 +18,7 @@ use super::action::{Action, Plan};
 use super::comparison::{Finding, Findings, applied_before, config_map, stateful_set};
 use super::facts::{replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
-use super::{permission, reload, validation};
+use super::{permission, reload, restore, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
 use crate::api::{ConditionType, Reason};
@@ -161,9 +161,11 @@ pub(super) fn mended(mut plan: Plan, observed: &Observed, now: Timestamp) -> Pla
     plan
 }
 
-/// What the objects are rendered from; `None` when the spec cannot be carried out or is not permitted.
+/// What the objects are rendered from; `None` when the spec cannot be carried out or is not permitted, or
+/// while it is not known again which backup the engine recovers from.
 fn rendered(observed: &Observed) -> Option<&Profile> {
     let is_refused = validation::invalid(observed).is_some()
+        || restore::known_again(observed).is_some()
         || permission::engine(observed).is_some()
         || reload::refused(observed).is_some();
     if is_refused { None } else { observed.profile.as_ref().ok() }

@@ -32,7 +32,8 @@ pub(in crate::controller::database) fn is_leaving(observed: &Observed) -> bool {
 /// Why the Database was deleted, is to be released, and goes on all the same.
 pub(super) fn postponed(observed: &Observed) -> Option<Unreleasable> {
     // In a teardown nothing can be completed any more; nor once the Volume was let end.
-    let is_decided = observed.volume.ours().is_some_and(|volume| volume.spec.deletion_decided);
+    let is_let_end = |volume: &Volume| volume.spec.deletion_decided && !volume.spec.replaced;
+    let is_decided = observed.volume.ours().is_some_and(is_let_end);
     let is_possible = !observed.torn_down.any() && !is_decided;
     let is_to_release = observed.is_deleted() && is_requested(observed) && is_possible;
     if is_to_release { unreleasable(observed) } else { None }

@@ -16,10 +16,12 @@ mod access;
 pub(super) mod auto_grow;
 pub(super) mod back_to_served;
 mod claim;
+mod data;
 mod deletion;
 mod failing;
 pub(super) mod flush;
 pub(super) mod in_effect;
+pub(super) mod in_place;
 mod pause;
 mod placement;
 mod prerequisites;
@@ -69,7 +71,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         None => decide(observed, now),
     };
     let observed = rejected.as_ref().unwrap_or(observed);
-    let decided = back_to_served::told(decided, requested);
+    let decided = in_place::told(back_to_served::told(decided, requested), observed, now);
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
     let flushed = flush::before_stop(guarded, observed, now);
@@ -116,8 +118,13 @@ fn lasting(observed: &Observed, now: Timestamp) -> Plan {
     }
 }
 
-/// What the spec says, paused or running.
+/// What the spec says, on the volume that has the data which the database is to have.
 fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
+    in_place::plan(observed, now)
+        .unwrap_or_else(|| in_place::considered(paused_or_running(observed, now), observed, now))
+}
+
+fn paused_or_running(observed: &Observed, now: Timestamp) -> Plan {
     if !observed.database.spec.running {
         return pause::plan(observed, now);
     }

@@ -77,6 +77,8 @@ pub(super) fn volume_update(observed: &Observed, volume: &Volume) -> Option<Acti
     wanted.adopt.clone_from(&volume.spec.adopt);
     let is_deleted = volume.metadata.deletion_timestamp.is_some();
     wanted.deletion_decided = volume.spec.deletion_decided && is_deleted;
+    wanted.replaced = volume.spec.replaced && is_deleted;
+    wanted.restore_generation = volume.spec.restore_generation;
     wanted.release = volume.spec.release;
     let patch = patch(&volume.spec, &wanted)?;
     Some(Action::UpdateVolume(volume.uid().unwrap_or_default(), patch))

@@ -31,11 +31,17 @@ pub(super) fn check<'a>(observed: &'a Observed, actions: &mut Vec<Action>) -> Re
         // An adopted database keeps its Secret, its Service and its settings as they were found.
         return Ok(profile);
     }
+    if let Some(lost) = adoption::lost(observed) {
+        return Err(Plan::wait(lost).requeue(slowly(observed)));
+    }
     if let Some(adopting) = adoption::plan(observed, profile) {
         return Err(adopting);
     }
     if let Some(restoring) = restore::plan(observed) {
         return Err(restoring);
+    }
+    if let Some(again) = restore::known_again(observed) {
+        return Err(again);
     }
     if let Some(undecided) = adoption::undecided(observed) {
         // Retention records are not watched.

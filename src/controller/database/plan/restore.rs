@@ -3,12 +3,24 @@
 
 use super::action::{Action, Plan};
 use super::facts::slowly;
+use crate::api::database::Restored;
 use crate::cloud::SnapshotState;
+use crate::controller::database::in_place::restored_unrecorded;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::observe::restore::RestoreView;
 use crate::controller::database::wait::{DatabaseWait, RestoreWait};
 use crate::controller::restoring::{RestoreRefusal, fits};
+
+/// What is known of the backup that the spec names.
+pub(super) enum Backup {
+    /// It does not fit this Database, or is none.
+    Refused(RestoreRefusal),
+    /// It is not complete, or not known yet.
+    Awaited(RestoreWait),
+    /// It can be restored.
+    Fits(Restored),
+}
 
 /// What comes before the Database's resources are created; `None` once it is decided, or when nothing is to
 /// be restored.
@@ -19,29 +31,55 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
     if is_decided || observed.volume != Child::Absent {
         return None;
     }
-    let soon = |wait| Plan::wait(DatabaseWait::Restore(wait)).requeue(observed.timing.requeue_interval);
-    // Backups are not watched.
-    let refused =
-        |refusal| Plan::wait(DatabaseWait::Restore(RestoreWait::Refused(refusal))).requeue(slowly(observed));
-    Some(match &observed.kept.restore {
-        RestoreView::NotRead | RestoreView::NotListedYet => soon(RestoreWait::FirstSync),
-        RestoreView::NoBackup(name) => refused(RestoreRefusal::NoBackup(name.clone())),
-        RestoreView::Unusable(name) => refused(RestoreRefusal::Unusable(name.clone())),
-        RestoreView::Ending(name) => refused(RestoreRefusal::Ending(name.clone())),
-        RestoreView::Incomplete(name) => soon(RestoreWait::Incomplete(format!("Backup {name}"))),
-        RestoreView::NotShown(id) => refused(RestoreRefusal::NotOurs(id.0.clone())),
+    let soon = observed.timing.requeue_interval;
+    Some(match backup(observed) {
+        // Backups are not watched.
+        Backup::Refused(refusal) => {
+            Plan::wait(DatabaseWait::Restore(RestoreWait::Refused(refusal))).requeue(slowly(observed))
+        }
+        Backup::Awaited(wait) => Plan::wait(DatabaseWait::Restore(wait)).requeue(soon),
+        Backup::Fits(restored) => recording(restored).requeue(soon),
+    })
+}
+
+/// What the Volume was created from is recorded again where the status was lost, before an engine starts: it
+/// must recover from the backup. A snapshot that is gone, or does not fit what the spec says by now, was
+/// restored long ago.
+pub(super) fn known_again(observed: &Observed) -> Option<Plan> {
+    restored_unrecorded(&observed.database, observed.volume.ours()?)?;
+    let soon = observed.timing.requeue_interval;
+    match backup(observed) {
+        Backup::Awaited(RestoreWait::FirstSync) => {
+            Some(Plan::wait(DatabaseWait::Restore(RestoreWait::FirstSync)).requeue(soon))
+        }
+        Backup::Fits(restored) => Some(recording(restored).requeue(soon)),
+        Backup::Awaited(_) | Backup::Refused(_) => None,
+    }
+}
+
+fn recording(restored: Restored) -> Plan {
+    let wait = RestoreWait::Recording(restored.snapshot_id.clone());
+    Plan::act(vec![Action::RecordRestore(Box::new(restored))], DatabaseWait::Restore(wait))
+}
+
+/// Whether the backup that the spec names can be restored in this Database.
+pub(super) fn backup(observed: &Observed) -> Backup {
+    let incomplete = |what: String| Backup::Awaited(RestoreWait::Incomplete(what));
+    match &observed.kept.restore {
+        RestoreView::NotRead | RestoreView::NotListedYet => Backup::Awaited(RestoreWait::FirstSync),
+        RestoreView::NoBackup(name) => Backup::Refused(RestoreRefusal::NoBackup(name.clone())),
+        RestoreView::Unusable(name) => Backup::Refused(RestoreRefusal::Unusable(name.clone())),
+        RestoreView::Ending(name) => Backup::Refused(RestoreRefusal::Ending(name.clone())),
+        RestoreView::Incomplete(name) => incomplete(format!("Backup {name}")),
+        RestoreView::NotShown(id) => Backup::Refused(RestoreRefusal::NotOurs(id.0.clone())),
         RestoreView::Shown(snapshot) => {
             match fits(snapshot, &observed.database, observed.kept.namespace_uid.as_deref()) {
-                Err(refusal) => refused(refusal),
+                Err(refusal) => Backup::Refused(refusal),
                 Ok(_) if snapshot.state != SnapshotState::Completed => {
-                    soon(RestoreWait::Incomplete(format!("snapshot {}", snapshot.id)))
+                    incomplete(format!("snapshot {}", snapshot.id))
                 }
-                Ok(restored) => {
-                    let wait = RestoreWait::Recording(snapshot.id.clone());
-                    let actions = vec![Action::RecordRestore(Box::new(restored))];
-                    Plan::act(actions, DatabaseWait::Restore(wait)).requeue(observed.timing.requeue_interval)
-                }
+                Ok(restored) => Backup::Fits(restored),
             }
         }
-    })
+    }
 }

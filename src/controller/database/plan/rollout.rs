@@ -11,7 +11,7 @@ use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
-use super::{back_to_served, failing, going_back, permission, reload, room, rotation, sizing};
+use super::{back_to_served, data, failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -35,20 +35,20 @@ pub(super) fn plan(
 ) -> Option<DatabaseWait> {
     let core_node = observed.core_node_of(node);
     let Child::Ours(live) = &observed.stateful_set else {
-        if let Some(refusal) = permission::engine(observed) {
-            return Some(DatabaseWait::NotPermitted(refusal));
-        }
-        let template = template(observed, profile, core_node);
-        settings(observed, profile, actions);
-        actions.push(Action::ApplyStatefulSet(Box::new(template)));
-        return Some(DatabaseWait::StartingEngine);
+        return Some(first(observed, profile, core_node, actions));
     };
+    let is_anew = replicas(live) == 0 && data::is_of_other_data(observed, live);
     if let Some(refusal) = refused(observed, live) {
-        run(live, actions);
+        if !is_anew {
+            run(live, actions);
+        }
         return engine_waiting(observed).or(Some(refusal));
     }
     if let Some(wait) = rotation::before_start(observed, profile, live, actions) {
         return Some(DatabaseWait::Rotation(wait));
+    }
+    if is_anew {
+        return settle(observed, profile, core_node, actions);
     }
     // An engine that was stopped for its next password starts from the template that it had.
     let is_rotated = matches!(actions.last(), Some(Action::PutNextPasswordInForce(..)));
@@ -74,13 +74,7 @@ pub(super) fn plan(
             if let Some(waiting) = resized(observed, live, pod, actions, now) {
                 return Some(waiting);
             }
-            if let Some((record, why)) = failing::due(observed, pod, now) {
-                let mut ending = Vec::new();
-                if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
-                    actions.extend(record.map(Action::RecordNotStarting));
-                    actions.append(&mut ending);
-                }
-            }
+            end_failing(observed, live, pod, actions, now);
             let waiting = engine_waiting(observed);
             // What is awaited of the machine that takes this one's place is said, and comes first.
             if waiting.is_some() || is_replaced {
@@ -89,6 +83,37 @@ pub(super) fn plan(
             rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation)
         }
         None => engine_waiting(observed),
+    }
+}
+
+/// There is no StatefulSet yet.
+fn first(
+    observed: &Observed,
+    profile: &Profile,
+    core_node: Option<&CoreNode>,
+    actions: &mut Vec<Action>,
+) -> DatabaseWait {
+    if let Some(refusal) = permission::engine(observed) {
+        return DatabaseWait::NotPermitted(refusal);
+    }
+    settings(observed, profile, actions);
+    actions.push(Action::ApplyStatefulSet(Box::new(template(observed, profile, core_node))));
+    DatabaseWait::StartingEngine
+}
+
+/// A pod whose engine keeps ending comes anew.
+fn end_failing(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) {
+    let Some((record, why)) = failing::due(observed, pod, now) else { return };
+    let mut ending = Vec::new();
+    if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
+        actions.extend(record.map(Action::RecordNotStarting));
+        actions.append(&mut ending);
     }
 }
 

@@ -11,6 +11,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Plan};
 use super::comparison::{self, Finding};
+use super::data;
 use super::facts::replicas;
 use crate::api::database::EngineType;
 use crate::api::{ConditionType, Node, Reason};
@@ -100,6 +101,7 @@ pub(super) fn started_again(mut plan: Plan, observed: &Observed) -> Plan {
     if let Some(live) = observed.stateful_set.ours()
         && replicas(live) == 0
         && may_be_stopped
+        && !data::is_of_other_data(observed, live)
         && observed.volume.ours().is_some()
         && !observed.labelled.is_empty()
         && observed.nodes.iter().all(stays)

@@ -13,6 +13,7 @@ use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Stor
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
+use crate::controller::database::in_place;
 use crate::controller::database::observe::Observed;
 use crate::controller::engine_container::engine_of;
 use crate::controller::restoring::{RestoreRefusal, version_fits};
@@ -57,8 +58,9 @@ fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
 /// A version that does not read the data that the database began with. Until an engine has served from that
 /// data, nothing else says what wrote it.
 fn restored_version(observed: &Observed) -> Option<InvalidSpec> {
-    let status = observed.database.status.as_ref().filter(|status| status.first_ready_at.is_none())?;
-    let restored = status.restored.as_ref()?;
+    let status = observed.database.status.as_ref()?;
+    let is_unserved = observed.volume.ours().is_some_and(|it| in_place::is_unserved(&observed.database, it));
+    let restored = status.restored.as_ref().filter(|_| status.first_ready_at.is_none() || is_unserved)?;
     let engine = &observed.database.spec.engine;
     let version = engine.version.clone().unwrap_or_default();
     let wrote = restored.engine_version.as_deref();

@@ -7,6 +7,7 @@ mod configuring;
 mod events;
 mod flushing;
 mod happening;
+mod in_place;
 mod kubernetes;
 mod machine;
 mod observed;
@@ -34,77 +35,11 @@ use crate::controller::tests::rest::Rest;
 use crate::engine::{EngineError, Profile};
 use crate::time::later;
 use configuring::Mounted;
-use events::{anything, delays, mishaps, policies, some};
+use events::{Event, Which, anything, delays, mishaps, policies, some};
 use machine::Machine;
 
 /// More passes than any life of the model needs; a life that needs more goes round in a circle.
 const MOST_PASSES: usize = 400;
-
-/// Which of the machines an event is about; the only one, if there is one.
-#[derive(Clone, Copy, Debug)]
-enum Which {
-    Oldest,
-    Newest,
-}
-
-/// What happens from outside.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// The Database is deleted.
-    Delete,
-    /// The operator ends after so many writes of this pass, and starts anew: it leaves nothing in memory.
-    Restart(usize),
-    /// The status is lost.
-    StatusLost,
-    /// `spec.running` is false.
-    Pause,
-    /// `spec.running` is true.
-    Resume,
-    /// These are the instance types from now on.
-    Types(&'static [&'static str]),
-    /// This is a setting of the engine from now on.
-    Setting(&'static str),
-    /// The size grows.
-    Grow,
-    /// This is the deletion policy from now on.
-    Policy(DeletionPolicy),
-    /// A machine is lost, and EC2 shows its end so many steps later.
-    Lose(Which, usize),
-    /// The same, and its Kubernetes node is gone, while what runs on it may run on.
-    LoseWithNode(Which, usize),
-    /// EC2 has no capacity for so many steps.
-    NoCapacity(usize),
-    /// The StatefulSet's controller does nothing for so many steps.
-    Slow(usize),
-    /// A Node is deleted.
-    DeleteNode(Which),
-    /// A machine's Kubernetes node is deleted.
-    DeleteKubernetesNode(Which),
-    /// The Kubernetes nodes lose the Database's label.
-    TakeLabel,
-    /// The pod is deleted.
-    DeletePod,
-    /// The StatefulSet is deleted.
-    DeleteStatefulSet,
-    /// Another client adds a file to the ConfigMap.
-    AlterFiles,
-    /// Another client adds an init container to the StatefulSet's template.
-    AlterTemplate,
-    /// Service, ConfigMap, NetworkPolicy and PodDisruptionBudget are deleted.
-    DeleteWays,
-    /// The claim is deleted.
-    DeleteClaim,
-    /// The Volume is deleted.
-    DeleteVolume,
-    /// The Secret of the credentials is deleted.
-    DeleteCredentials,
-    /// The engine's container ends, and Kubernetes starts it again.
-    Crash,
-    /// The spec asks for another password.
-    Rotate,
-    /// This is a setting from now on that the engine takes while it runs, unless it is `lots`.
-    Reload(&'static str),
-}
 
 /// The claim of the Volume.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -144,6 +79,8 @@ struct Life {
     made: usize,
     volumes_made: usize,
     pods_made: usize,
+    /// The retention records of what was replaced in place, and what is wrong with the backup.
+    in_place: in_place::InPlace,
     /// What its policy said when the Volume went.
     volume_ended: Option<DeletionPolicy>,
     /// The Volume, or the Secret, was deleted by another client: a person must act.
@@ -188,6 +125,7 @@ impl Life {
             made: 0,
             volumes_made: 0,
             pods_made: 0,
+            in_place: in_place::InPlace::default(),
             volume_ended: None,
             is_broken: false,
             no_capacity: 0,

@@ -324,6 +324,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::node_created", events::node_created(&settled().nodes[0], None)),
         ("events::node_deleted", events::node_deleted("orders-1", "CAUSE")),
         ("events::restore_decided", restore::decided()),
+        ("events::restored_in_place", restore::in_place()),
         ("events::volume_created", events::volume_created("orders-x", settled().volume.ours().unwrap())),
         ("events::volume_changed", events::volume_changed("orders-x", &json!({"size": "200Gi"}))),
         ("events::volume_deleted", events::volume_deleted("orders-x")),

@@ -15,7 +15,7 @@ use crate::controller::backup::observe::uses;
 use crate::controller::database::observe::restore::{RestoreView, ending, of_backup};
 use crate::controller::tests::golden::variant;
 
-fn shown(state: SnapshotState, namespace: &str) -> RestoreView {
+pub(super) fn shown(state: SnapshotState, namespace: &str) -> RestoreView {
     let tags = [
         ("freehold.dev/database", format!("{namespace}/former")),
         ("freehold.dev/consistency", "EngineCheckpoint".to_owned()),

@@ -138,6 +138,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         adoption: None,
         release: None,
         restored: None,
+        restored_in_place: None,
         initialization: None,
         history,
     } = new
@@ -150,10 +151,8 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         applied.unwrap().stateful_set.map(|set| (set.uid, set.generation)),
         Some(("set-uid".into(), 5))
     );
-    assert_eq!(
-        (replacement, run.map(|run| run.pod_uid), history),
-        (None, Some("pod-uid".to_owned()), Vec::new())
-    );
+    assert_eq!((replacement, history), (None, Vec::new()));
+    assert_eq!(run.map(|run| run.pod_uid), Some("pod-uid".to_owned()));
     assert_eq!((observed_generation, engine_version.as_deref()), (Some(3), Some("9.3.4")));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
     assert_eq!(

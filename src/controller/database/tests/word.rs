@@ -33,6 +33,11 @@ pub(super) fn word(action: &Action) -> String {
         Action::BeginFlush(flush) => format!("flush {:?} by {}", flush.access, flush.statement),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),
+        Action::RecordRestoreInPlace(record) => {
+            let what = if record.went_back.is_none() { "restore in place" } else { "go back from" };
+            format!("{what} {}", record.backup.snapshot_id)
+        }
+        Action::RecordData(_) => "record data".to_owned(),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),
         Action::DeleteRetainedCredentials(name, uid) => format!("delete kept {name} {uid}"),

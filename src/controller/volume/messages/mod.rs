@@ -30,6 +30,9 @@ pub const RETAINED_BY_TEARDOWN: &str = "its namespace or Freehold's resource def
 /// Why the retention record exists: the Database was to be deleted without what belongs to it.
 pub const RETAINED_BY_ORPHANING: &str = "the Database was deleted with the propagation policy Orphan, which \
     keeps every volume";
+/// Why the retention record exists: the data was restored in place.
+pub const RETAINED_BY_RESTORE: &str = "spec.restoreInPlace of the Database replaced the data, which keeps the \
+    volume that had it";
 /// Why the retention record exists: the deletion policy.
 pub const RETAINED_BY_POLICY: &str = "the Database was deleted under deletionPolicy Retain";
 

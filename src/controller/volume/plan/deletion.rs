@@ -15,6 +15,7 @@ use crate::cloud::{EbsVolume, VolumeState};
 use crate::cluster::finalizer;
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::controller::creation::judge::{Verdict, judge};
+use crate::controller::database::in_place;
 use crate::controller::retention::{self, Disk};
 use crate::controller::volume::observe::{ById, Observed};
 use crate::controller::volume::wait::VolumeWait;
@@ -142,9 +143,15 @@ fn record(id: VolumeId, found: Found) -> Plan {
 
 /// The policy that counts: the newest that the Database says; in a teardown, and where the deletion of the
 /// Database is to leave everything as it is, Retain, since neither is a decision about this very volume.
-/// Retain as well while the Database is protected or is to be released, whatever has deleted the Volume. A
-/// Database without our finalizer has said its last word in the Volume's spec.
+/// Retain as well while the Database is protected or is to be released, whatever has deleted the Volume, and
+/// for a Volume whose place another one takes. A Database without our finalizer has said its last word in the
+/// Volume's spec.
 pub fn effective_policy(observed: &Observed) -> DeletionPolicy {
+    // The record says it, too, where an older definition of Volumes has dropped the field.
+    let record = observed.owner.as_ref().and_then(|owner| in_place::underway(owner));
+    if observed.volume.spec.replaced || record.is_some_and(|it| !in_place::is_wanted(it, &observed.volume)) {
+        return DeletionPolicy::Retain;
+    }
     let newest = match observed.owner.as_ref().filter(|owner| finalizer::has(*owner)) {
         Some(owner) if owner.spec.deletion_protection || owner.spec.release => DeletionPolicy::Retain,
         Some(owner) => owner.spec.deletion_policy,
@@ -278,6 +285,8 @@ fn marked(
         messages::RETAINED_BY_TEARDOWN
     } else if is_unowned(&observed.volume) || observed.owner.as_ref().is_some_and(is_orphaning) {
         messages::RETAINED_BY_ORPHANING
+    } else if observed.volume.spec.replaced {
+        messages::RETAINED_BY_RESTORE
     } else {
         messages::RETAINED_BY_POLICY
     };

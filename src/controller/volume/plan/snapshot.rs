@@ -100,7 +100,7 @@ fn take_snapshot(observed: &Observed, volume: &EbsVolume, attempt: i32, now: Tim
 /// engine has ended, or was never started on the data of a checkpoint.
 fn contents(observed: &Observed) -> BTreeMap<String, String> {
     let of = |database| {
-        let consistency = if Contents::is_unrecovered(database) {
+        let consistency = if Contents::is_unrecovered(database, &observed.volume) {
             Consistency::EngineCheckpoint
         } else {
             Consistency::CrashConsistent

@@ -231,6 +231,7 @@ fn others() -> Vec<(&'static str, String)> {
         ("condition Stalled, false", shared::NOT_STALLED.to_owned()),
         ("retention record, by teardown", messages::RETAINED_BY_TEARDOWN.to_owned()),
         ("retention record, by orphaning", messages::RETAINED_BY_ORPHANING.to_owned()),
+        ("retention record, by restore in place", messages::RETAINED_BY_RESTORE.to_owned()),
         ("retention record, by policy", messages::RETAINED_BY_POLICY.to_owned()),
         ("event VolumeRecorded", messages::events::recorded(&vol())),
         ("event VolumeCreated", messages::events::created(&vol(), &launch(1, at(0)))),

@@ -9,6 +9,7 @@ use crate::api::database::Occurrence;
 use crate::controller::database::cause::RestartCause;
 use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::history::{extended, is_announced};
+use crate::controller::database::in_place::goes_on_with;
 use crate::controller::database::messages::events::altered;
 
 impl Life {
@@ -92,6 +93,7 @@ impl Life {
         may_write
     }
 
+    #[expect(clippy::too_many_lines, reason = "one dispatch over the actions")]
     fn act(&mut self, action: &Action) {
         let (now, new_uid) = (self.now, self.new_uid());
         match action {
@@ -152,6 +154,10 @@ impl Life {
                 }
             }
             Action::RecordRestore(restored) => self.status().restored = Some(restored.as_ref().clone()),
+            Action::RecordRestoreInPlace(record) => {
+                self.status().restored_in_place = Some(record.clone());
+            }
+            Action::RecordData(record) => goes_on_with(self.status(), record),
             Action::RecordZone(zone) => self.status().zone = Some(zone.clone()),
             Action::CreateVolume(volume) => self.create_volume(volume),
             Action::UpdateVolume(uid, patch) => {
@@ -177,9 +183,9 @@ impl Life {
             Action::DeleteCredentials(_) => self.credentials = None,
             Action::DeleteChild(kind, ..) => self.delete_child(*kind),
             Action::RemoveFinalizer => self.is_gone = true,
+            Action::TakeRecord(record) => self.hold(record, true),
+            Action::ReleaseRecord(record) => self.hold(record, false),
             Action::FreeClaim(_)
-            | Action::TakeRecord(_)
-            | Action::ReleaseRecord(_)
             | Action::TakeCredentials(..)
             | Action::AdoptStatefulSet(..)
             | Action::RecordAdoption(_)
@@ -215,16 +221,21 @@ impl Life {
     }
 
     fn create_volume(&mut self, volume: &Volume) {
+        if self.has_replaced(volume) {
+            self.volumes_made = 0;
+        }
         self.volumes_made += 1;
         assert_eq!(self.volumes_made, 1, "an empty volume takes the place of one that was there");
         let mut volume = with_uid(volume.clone(), &self.new_uid());
         volume.metadata.generation = Some(1);
+        volume.metadata.creation_timestamp = Some(Time(self.now));
         self.volume = Some(volume);
     }
 
     fn end_volume(&mut self, uid: &str) {
         let (now, policy) = (self.now, self.database.spec.deletion_policy);
         let volume = self.volume_of(uid);
+        let policy = if volume.spec.replaced { DeletionPolicy::Retain } else { policy };
         assert_eq!(volume.spec.deletion_policy, policy, "the Volume does not have the newest policy");
         volume.metadata.deletion_timestamp = Some(Time(now));
     }
@@ -249,7 +260,7 @@ impl Life {
         }
     }
 
-    fn scale(&mut self, uid: &str, replicas: i32) {
+    pub(super) fn scale(&mut self, uid: &str, replicas: i32) {
         let set = self.stateful_set.as_mut().filter(|set| set.uid().as_deref() == Some(uid)).unwrap();
         set.spec.get_or_insert_default().replicas = Some(replicas);
         set.metadata.generation = set.metadata.generation.map(|it| it + 1);

@@ -2,6 +2,78 @@
 
 use super::*;
 
+/// Which of the machines an event is about; the only one, if there is one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Which {
+    Oldest,
+    Newest,
+}
+
+/// What happens from outside.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// The Database is deleted.
+    Delete,
+    /// The operator ends after so many writes of this pass, and starts anew: it leaves nothing in memory.
+    Restart(usize),
+    /// The status is lost.
+    StatusLost,
+    /// `spec.running` is false.
+    Pause,
+    /// `spec.running` is true.
+    Resume,
+    /// These are the instance types from now on.
+    Types(&'static [&'static str]),
+    /// This is a setting of the engine from now on.
+    Setting(&'static str),
+    /// The size grows.
+    Grow,
+    /// This is the deletion policy from now on.
+    Policy(DeletionPolicy),
+    /// A machine is lost, and EC2 shows its end so many steps later.
+    Lose(Which, usize),
+    /// The same, and its Kubernetes node is gone, while what runs on it may run on.
+    LoseWithNode(Which, usize),
+    /// EC2 has no capacity for so many steps.
+    NoCapacity(usize),
+    /// The StatefulSet's controller does nothing for so many steps.
+    Slow(usize),
+    /// A Node is deleted.
+    DeleteNode(Which),
+    /// A machine's Kubernetes node is deleted.
+    DeleteKubernetesNode(Which),
+    /// The Kubernetes nodes lose the Database's label.
+    TakeLabel,
+    /// The pod is deleted.
+    DeletePod,
+    /// The StatefulSet is deleted.
+    DeleteStatefulSet,
+    /// Another client adds a file to the ConfigMap.
+    AlterFiles,
+    /// Another client adds an init container to the StatefulSet's template.
+    AlterTemplate,
+    /// Service, ConfigMap, NetworkPolicy and PodDisruptionBudget are deleted.
+    DeleteWays,
+    /// The claim is deleted.
+    DeleteClaim,
+    /// The Volume is deleted.
+    DeleteVolume,
+    /// The Secret of the credentials is deleted.
+    DeleteCredentials,
+    /// The engine's container ends, and Kubernetes starts it again.
+    Crash,
+    /// The spec asks for another password.
+    Rotate,
+    /// This is a setting from now on that the engine takes while it runs, unless it is `lots`.
+    Reload(&'static str),
+    /// The spec asks for the data of the backup.
+    RestoreInPlace,
+    /// It asks for that no more.
+    TakeBack,
+    /// Another client sets the number of pods to one.
+    ScaleUp,
+}
+
 const TYPES: [&[&str]; 4] =
     [&["r7i.large"], &["m7i.large"], &["m7i.large", "r7i.large"], &["r7i.large", "r6i.large", "m7i.large"]];
 

@@ -81,6 +81,13 @@ impl Life {
                 let before = spec.access.password_generation.unwrap_or(1);
                 spec.access.password_generation = Some(before + 1);
             }),
+            Event::RestoreInPlace => self.edit(in_place::request),
+            Event::ScaleUp => {
+                if let Some(uid) = self.stateful_set.as_ref().and_then(ResourceExt::uid) {
+                    self.scale(&uid, 1);
+                }
+            }
+            Event::TakeBack => self.edit(|spec| spec.restore_in_place = None),
             Event::DeleteClaim | Event::Crash => {}
         }
     }

@@ -108,9 +108,13 @@ impl Life {
             return false;
         }
         let Some(pod) = self.pod.as_ref().filter(|pod| !has_started(pod, None)) else {
-            self.show(true, 0);
-            return true;
+            let accepts = self.accepts_data();
+            if accepts {
+                self.show(true, 0);
+            }
+            return accepts;
         };
+        self.check_recovery(pod);
         let others: Vec<&Machine> = self.machines.iter().filter(|it| it.engine.is_some()).collect();
         if !others.is_empty() {
             // Kubernetes forgets the pod of a Kubernetes node that is gone while its engine runs on. Then
@@ -186,6 +190,7 @@ impl Life {
         pod.metadata.name = Some(self.names.pod());
         pod.labels_mut().insert(REVISION_LABEL.to_owned(), revision);
         pod.metadata.uid = Some(self.new_uid());
+        pod.metadata.creation_timestamp = Some(Time(self.now));
         self.pods_made += 1;
         self.pod = Some(pod);
     }

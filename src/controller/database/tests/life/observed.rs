@@ -22,7 +22,7 @@ impl Life {
             volume: child(self.volume.as_ref()),
             credentials: Credentials::Read(child(self.credentials.as_ref())),
             retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
-            kept: Kept::default(),
+            kept: self.kept(),
             config_map: child(self.config_map.as_ref()),
             service: child(self.service.as_ref()),
             service_account: child(self.service_account.as_ref()),

@@ -58,6 +58,10 @@ impl Life {
             self.volume_ended = Some(self.database.spec.deletion_policy);
             return true;
         }
+        if is_deleting && volume.spec.replaced && !is_used {
+            self.retain_replaced();
+            return true;
+        }
         let before = self.claim;
         self.claim = match self.claim {
             Claim::Leaving if !is_used => Claim::Absent,
@@ -88,6 +92,7 @@ impl Life {
         ];
         status.conditions = conditions::merge(&status.conditions, &entries, generation, self.now);
         status.observed_generation = generation;
+        in_place::name(&mut status, volume);
         volume.status = Some(status);
         true
     }

@@ -55,6 +55,7 @@ pub(super) fn node_deletions() -> Vec<NodeDeletion> {
         NodeDeletion::DatabaseDeleted,
         NodeDeletion::DatabaseReleased,
         NodeDeletion::DatabasePaused,
+        NodeDeletion::PodRemains,
         NodeDeletion::MovedTo(t("orders-2")),
         NodeDeletion::NotNeeded(t("orders-1")),
         NodeDeletion::Unfit(ReplaceCause::NodeDeleted { node: t("orders-1") }),

@@ -1,0 +1,93 @@
+//! What the status and the Volume of a Database say of a restore in place. Pure.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::ResourceExt;
+
+use crate::api::database::{FormerData, RestoreInPlace, RestoredInPlace};
+use crate::api::{ConditionType, Database, DatabaseStatus, SnapshotId, Volume};
+use crate::controller::conditions;
+use crate::time::later;
+
+/// The restore in place that is requested, and was not begun: of a generation that neither the status nor the
+/// Volume knows. The Volume's says it where the status was lost: nothing is replaced twice.
+pub fn due<'a>(database: &'a Database, volume: &Volume) -> Option<&'a RestoreInPlace> {
+    let wanted = database.spec.restore_in_place.as_ref()?;
+    let known = recorded(database).map(|record| record.generation).max(volume.spec.restore_generation);
+    let is_underway = underway(database).is_some();
+    (database.spec.adopt.is_none() && !is_underway && Some(wanted.generation) > known).then_some(wanted)
+}
+
+/// The snapshot that the Volume was created from, where the status, which was lost, does not say it.
+pub fn restored_unrecorded<'a>(database: &Database, volume: &'a Volume) -> Option<&'a SnapshotId> {
+    let is_known = database.status.as_ref().is_some_and(|status| status.restored.is_some());
+    volume.spec.snapshot_id.as_ref().filter(|_| !is_known && database.metadata.deletion_timestamp.is_none())
+}
+
+/// The last restore in place.
+pub fn recorded(database: &Database) -> Option<&RestoredInPlace> {
+    database.status.as_ref()?.restored_in_place.as_deref()
+}
+
+/// The restore in place that was begun and has not ended.
+pub fn underway(database: &Database) -> Option<&RestoredInPlace> {
+    recorded(database).filter(|record| record.is_underway())
+}
+
+/// The retention record of the data that the database had, as long as it may go back to that.
+pub fn record_read(database: &Database) -> Option<&str> {
+    underway(database).map(|record| record.former.persistent_volume_name.as_str())
+}
+
+/// Whether this Volume has the data that the database is to have: that of the backup, or again its own. A
+/// Volume that is on its way out for another one has not.
+pub fn is_wanted(record: &RestoredInPlace, volume: &Volume) -> bool {
+    let FormerData { volume_uid, persistent_volume_name, .. } = &record.former;
+    let is_going = volume.metadata.deletion_timestamp.is_some() && volume.spec.replaced;
+    let is_former = volume.metadata.uid.as_ref() == Some(volume_uid)
+        || volume.spec.adopt_retained.as_ref() == Some(persistent_volume_name);
+    !is_going && is_former == record.went_back.is_some()
+}
+
+/// Whether the data of this Volume is that of the backup, and no engine has served it.
+pub fn is_unserved(database: &Database, volume: &Volume) -> bool {
+    let record = underway(database).filter(|record| record.went_back.is_none());
+    record.is_some_and(|record| is_wanted(record, volume))
+}
+
+/// Writes down what the data is of that the database is to have: what it was restored from, and the newest
+/// version of the engine that was started on it, if that matters. No engine has served it.
+pub fn goes_on_with(status: &mut DatabaseStatus, record: &RestoredInPlace) {
+    let former = &record.former;
+    let (restored, version) = if record.went_back.is_some() {
+        (former.restored.clone(), former.engine_version.clone())
+    } else {
+        // Of other engines than QuestDB it does not matter.
+        let version = record.backup.engine_version.clone().filter(|_| former.engine_version.is_some());
+        (Some(record.backup.clone()), version)
+    };
+    status.restored = restored;
+    status.engine_version = version.or_else(|| status.engine_version.take());
+    status.served = former.served.clone().filter(|_| record.went_back.is_some());
+    status.initialization = None;
+}
+
+/// By when the engine must accept connections with the data of the backup, counted from when it could be
+/// started, or the volume be there, counted from when its Volume was created. A machine that is awaited in
+/// between says nothing of the data.
+pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> {
+    let is_bound = conditions::is_true(volume.conditions(), ConditionType::Bound);
+    let created = volume.metadata.creation_timestamp.as_ref().filter(|_| !is_bound);
+    let since = record.startable_at.as_ref().or(created)?;
+    Some(later(since.0, Duration::from_secs(60 * u64::from(record.timeout_minutes))))
+}
+
+/// What PostgreSQL is to know its password's origin by: a text that the data does not know has it take the
+/// one of the Secret. The data of a backup, and after a way back the data that the database had, may have
+/// another one.
+pub fn credentials_mark(database: &Database) -> Option<String> {
+    let record = recorded(database)?;
+    let back = if record.went_back.is_some() { "-back" } else { "" };
+    Some(format!("{}-{}{back}", database.uid().unwrap_or_default(), record.generation))
+}
