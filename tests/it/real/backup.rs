@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use freehold::api::backup::Consistency;
 use freehold::api::verification::VerificationResult;
-use freehold::api::{Backup, BackupSchedule, BackupStatus};
+use freehold::api::{Backup, BackupSchedule, BackupStatus, Database};
+use freehold::cluster::persistent_volume::ebs_volume;
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use k8s_openapi::api::core::v1::PersistentVolume;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -119,17 +122,17 @@ async fn backed_up(env: &RealEnv) -> BackedUp {
     BackedUp { before, meanwhile, status, held, gap }
 }
 
-/// Everything that was acknowledged before the backup is in `copy`, and no table is suspended: one that is
-/// cannot be read back.
-async fn is_restored(env: &RealEnv, backup: &BackedUp, took: Duration) {
+/// Everything that was acknowledged before the backup is in this database, and no table is suspended: one
+/// that is cannot be read back.
+async fn is_restored(env: &RealEnv, database: &str, backup: &BackedUp, took: Duration) {
     let BackedUp { before, meanwhile, status: _, held, gap } = backup;
-    let quiet = before.verify(&target(env, "copy", "before"), LIMIT).await.unwrap();
+    let quiet = before.verify(&target(env, database, "before"), LIMIT).await.unwrap();
     quiet.check().unwrap();
-    let loaded = meanwhile.verify(&target(env, "copy", "meanwhile"), LIMIT).await.unwrap();
+    let loaded = meanwhile.verify(&target(env, database, "meanwhile"), LIMIT).await.unwrap();
     loaded.check().unwrap();
-    assert_eq!(target(env, "copy", "before").count(FILLED, LIMIT).await.unwrap(), ROWS);
+    assert_eq!(target(env, database, "before").count(FILLED, LIMIT).await.unwrap(), ROWS);
     eprintln!(
-        "backup: from the request of the snapshot to the release {:.2} s; longest gap of the writer {:.2} s; \
+        "backup, in {database}: from the request of the snapshot to the release {:.2} s; longest gap of the writer {:.2} s; \
         of {} rows acknowledged by a writer that ended before, {} are there; of {} acknowledged before the \
         backup by one that went on, and {} sent by its end, {} are there; restored and serving after {:.1} s",
         held.as_secs_f64(),
@@ -141,6 +144,54 @@ async fn is_restored(env: &RealEnv, backup: &BackedUp, took: Duration) {
         loaded.found.len(),
         took.as_secs_f64(),
     );
+}
+
+/// Waits until this restore in place of `orders` has begun, or has ended.
+async fn in_place(env: &RealEnv, generation: i64, has_ended: bool) {
+    within(LIMIT, &format!("restore {generation} in place"), || async {
+        let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+        let record = database.status.unwrap_or_default().restored_in_place;
+        let is_it = record
+            .as_ref()
+            .is_some_and(|it| it.generation == generation && (!has_ended || it.ended_at.is_some()));
+        seen(is_it.then_some(()), || format!("{record:?}"))
+    })
+    .await;
+}
+
+/// The data of `orders` is replaced by that of the Backup, and what was written later is not in it; a restore
+/// that is taken back leaves all of it there.
+async fn is_replaced_in_place(env: &RealEnv, backup: &BackedUp) {
+    let later = Writer::start(target(env, "orders", "later"), PACE);
+    has_written(&later).await;
+    later.stop().await;
+    let request = |generation: i64| json!({"generation": generation, "backupName": "second"});
+    for (generation, is_taken_back) in [(1, false), (2, true)] {
+        let began = Instant::now();
+        env.edit("orders", &json!({"restoreInPlace": request(generation)})).await;
+        if is_taken_back {
+            in_place(env, generation, false).await;
+            env.edit("orders", &json!({"restoreInPlace": null})).await;
+        }
+        in_place(env, generation, true).await;
+        env.serves("orders").await;
+        is_restored(env, "orders", backup, began.elapsed()).await;
+        env.exec("orders", "! ls -d /var/lib/questdb/db/later* 2>/dev/null").unwrap();
+    }
+}
+
+/// The volume with the data of before outlives its database, and a person deletes it.
+async fn former_is_retained(env: &RealEnv) {
+    let retained = env.data_volumes();
+    assert_eq!(retained.len(), 1, "{retained:?}");
+    let records = Api::<PersistentVolume>::all(env.client.clone());
+    let all = records.list(&ListParams::default().labels("freehold.dev/retained=true")).await.unwrap();
+    for volume in retained {
+        let is_of = |it: &&PersistentVolume| ebs_volume(it).is_some_and(|id| id.0 == volume.id);
+        let record = all.iter().find(is_of).expect("it has its record");
+        records.delete(&record.name_any(), &DeleteParams::default()).await.unwrap();
+        env.ec2_client().delete_volume().volume_id(volume.id).send().await.unwrap();
+    }
 }
 
 /// A BackupSchedule restores this Backup, and the check of the real engine finds nothing.
@@ -179,16 +230,18 @@ fn rows_that_were_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
         assert_eq!(backup.status.consistency, Some(Consistency::EngineCheckpoint));
         assert_eq!(backup.status.checkpoint, None, "the release is paid");
         is_verified(&env, "second").await;
+        is_replaced_in_place(&env, &backup).await;
         env.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.env.delete("orders").await;
         env.is_gone("orders").await;
+        former_is_retained(&env).await;
 
         let mut spec = questdb();
         spec["restore"] = json!({"backupName": "second"});
         let began = Instant::now();
         env.create("copy", &spec).await;
         env.serves("copy").await;
-        is_restored(&env, &backup, began.elapsed()).await;
+        is_restored(&env, "copy", &backup, began.elapsed()).await;
         let root = "/var/lib/questdb";
         let id = backup.status.snapshot_id.unwrap();
         env.exec("copy", &format!("[ -e {root}/.restored-from-{id} ] && [ ! -e {root}/_restore ]")).unwrap();
