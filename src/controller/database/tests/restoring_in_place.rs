@@ -163,6 +163,18 @@ fn it_begins_only_with_a_backup_that_fits_and_where_the_engine_could_be_started(
 }
 
 #[test]
+fn an_older_version_and_its_data_come_back_in_one_edit() {
+    let older = json!({"engine": {"type": "questdb", "version": "9.3.3"}});
+    let RestoreView::Shown(mut snapshot) = fitting() else { panic!() };
+    snapshot.tags.insert("freehold.dev/engine-version".to_owned(), "9.3.3".to_owned());
+    let world = requesting(older, RestoreView::Shown(snapshot));
+    let record = begun(&world);
+    let serving = replaced(world, &record, 10, true);
+    assert_eq!(serving.database.status.as_ref().unwrap().engine_version.as_deref(), Some("9.3.3"));
+    assert_eq!(plan_of(&serving), "[] as wanted");
+}
+
+#[test]
 fn a_paused_database_says_that_it_waits_and_each_generation_is_restored_once() {
     let mut paused = requesting(json!({"running": false}), fitting());
     (paused.nodes, paused.core_nodes, paused.labelled) = (Vec::new(), Vec::new(), Vec::new());
