@@ -5,11 +5,10 @@
 //! meanwhile ends by itself, as its database is deleted.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
 
+use super::task::{Task, TaskView};
 use crate::engine::verify::Verified;
 
 /// What a check came to, or why it has no answer.
@@ -30,18 +29,7 @@ pub enum CheckView {
 /// The checks, by the UIDs of the restored Databases.
 #[derive(Default)]
 pub struct Checks {
-    checks: Mutex<HashMap<String, Check>>,
-}
-
-struct Check {
-    task: JoinHandle<()>,
-    outcome: Arc<Mutex<Option<Outcome>>>,
-}
-
-impl Drop for Check {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    checks: Mutex<HashMap<String, Task<Outcome>>>,
 }
 
 impl Checks {
@@ -49,23 +37,16 @@ impl Checks {
     pub fn of(&self, uid: &str) -> CheckView {
         let checks = self.checks.lock();
         let Some(check) = checks.get(uid) else { return CheckView::NotBegun };
-        match check.outcome.lock().clone() {
-            Some(outcome) => CheckView::Ended(outcome),
-            // A task that ended without an outcome is one that is no more.
-            None if check.task.is_finished() => CheckView::NotBegun,
-            None => CheckView::Running,
+        match check.view() {
+            TaskView::Ended(outcome) => CheckView::Ended(outcome),
+            TaskView::Gone => CheckView::NotBegun,
+            TaskView::Running => CheckView::Running,
         }
     }
 
     /// Begins a check in the background, in place of an earlier one of this Database.
     pub fn begin(&self, uid: &str, check: impl Future<Output = Outcome> + Send + 'static) {
-        let outcome = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&outcome);
-        let task = tokio::spawn(async move {
-            let ended = check.await;
-            *place.lock() = Some(ended);
-        });
-        self.checks.lock().insert(uid.to_owned(), Check { task, outcome });
+        self.checks.lock().insert(uid.to_owned(), Task::begin(check));
     }
 
     /// Ends the check of this Database, and forgets it.

@@ -4,13 +4,12 @@
 //! A restart forgets them: an engine that is not stopped yet is flushed once more, which is harmless.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
 
+use super::task::{Task, TaskView};
 use crate::time::later;
 
 /// For how long one is known: longer than it is asked for by any plan.
@@ -43,14 +42,8 @@ pub struct Flushes {
 
 struct Flush {
     since: Timestamp,
-    task: JoinHandle<()>,
-    ended_at: Arc<Mutex<Option<Timestamp>>>,
-}
-
-impl Drop for Flush {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    /// It gives the time at its end.
+    task: Task<Timestamp>,
 }
 
 impl Flushes {
@@ -58,11 +51,11 @@ impl Flushes {
     pub fn of(&self, pod_uid: &str) -> FlushView {
         let flushes = self.flushes.lock();
         let Some(flush) = flushes.get(pod_uid) else { return FlushView::NotBegun };
-        match *flush.ended_at.lock() {
-            Some(ended_at) => FlushView::Ended(ended_at),
-            // A task that is no more ended somehow: it is not begun again and again.
-            None if flush.task.is_finished() => FlushView::Ended(flush.since),
-            None => FlushView::Running(flush.since),
+        match flush.task.view() {
+            TaskView::Ended(ended_at) => FlushView::Ended(ended_at),
+            // It ended somehow: it is not begun again and again.
+            TaskView::Gone => FlushView::Ended(flush.since),
+            TaskView::Running => FlushView::Running(flush.since),
         }
     }
 
@@ -73,15 +66,10 @@ impl Flushes {
         since: Timestamp,
         flush: impl Future<Output = Timestamp> + Send + 'static,
     ) {
-        let ended_at = Arc::new(Mutex::new(None));
-        let place = Arc::clone(&ended_at);
-        let task = tokio::spawn(async move {
-            let ended = flush.await;
-            *place.lock() = Some(ended);
-        });
+        let task = Task::begin(flush);
         let mut flushes = self.flushes.lock();
         flushes.retain(|_, flush| since < later(flush.since, KNOWN));
-        flushes.insert(pod_uid.to_owned(), Flush { since, task, ended_at });
+        flushes.insert(pod_uid.to_owned(), Flush { since, task });
     }
 }
 

@@ -10,3 +10,4 @@ pub mod launch_checks;
 pub mod references;
 pub mod repairs;
 pub mod sends;
+mod task;
