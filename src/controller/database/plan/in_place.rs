@@ -99,8 +99,8 @@ fn is_going(volume: &Volume) -> bool {
 
 /// Its user has removed it from the spec, or requests another one.
 fn is_taken_back(observed: &Observed, record: &RestoredInPlace) -> bool {
-    let wanted = observed.database.spec.restore_in_place.as_ref();
-    wanted.is_none_or(|wanted| wanted.generation > record.generation) && record.went_back.is_none()
+    let is_removed = observed.database.spec.restore_in_place.is_none();
+    (is_removed || is_another_requested(observed, record)) && record.went_back.is_none()
 }
 
 /// The Volume goes, once the engine has stopped, and its EBS volume is retained.
