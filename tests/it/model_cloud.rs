@@ -4,6 +4,7 @@
 mod catalog;
 mod convert;
 mod initializations;
+mod lists;
 mod params;
 
 use std::collections::BTreeMap;
@@ -18,8 +19,8 @@ use freehold::cloud::{
     InstanceQuery, LaunchRequest, Modification, ModifyVolumeRequest, Snapshot, VolumeQuery,
 };
 
-use convert::{health, instance, modification, snapshot, volume};
-use params::{Params, filters, launch_params, param, tag_filters, tag_list, tag_specification};
+use convert::{instance, snapshot, volume};
+use params::{Params, instance_ids, launch_params, param, tag_filters, tag_list, tag_specification};
 
 /// How long a call takes to EC2 and back; a call that takes for ever is not made, or never answered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,51 +79,6 @@ impl ModelCloud {
             Err(refused) => Err(refused),
         }
     }
-
-    /// All pages of a list; `page` takes the items and the next page's token out of an answer.
-    async fn list<T>(
-        &self,
-        action: &'static str,
-        params: &Params,
-        page: impl Fn(Response) -> Option<ec2sim::Page<T>>,
-    ) -> Result<Vec<T>, CloudError> {
-        let mut items = Vec::new();
-        let mut next_token: Option<String> = None;
-        loop {
-            let mut params = params.clone();
-            params.extend(next_token.take().map(|token| ("NextToken".to_owned(), token)));
-            let answer =
-                page(self.call(action, &params).await?).expect("the answer to this action is a list");
-            items.extend(answer.items);
-            match answer.next_token {
-                Some(token) => next_token = Some(token),
-                None => return Ok(items),
-            }
-        }
-    }
-
-    async fn health(&self, params: &Params) -> Result<Vec<InstanceHealth>, CloudError> {
-        let statuses = self.list("DescribeInstanceStatus", params, |answer| {
-            if let Response::InstanceStatuses(page) = answer { Some(page) } else { None }
-        });
-        Ok(statuses.await?.into_iter().map(health).collect())
-    }
-
-    async fn instances(&self, params: &Params) -> Result<Vec<Instance>, CloudError> {
-        let reservations = self.list("DescribeInstances", params, |answer| {
-            if let Response::Instances(page) = answer { Some(page) } else { None }
-        });
-        let reservations = reservations.await?;
-        Ok(reservations.into_iter().flat_map(|reservation| reservation.instances).map(instance).collect())
-    }
-
-    async fn snapshots(&self, params: &Params) -> Result<Vec<Snapshot>, CloudError> {
-        let snapshots = self.list("DescribeSnapshots", params, |answer| {
-            if let Response::Snapshots(page) = answer { Some(page) } else { None }
-        });
-        let snapshots = snapshots.await?;
-        Ok(snapshots.into_iter().map(snapshot).collect())
-    }
 }
 
 fn carry_out(
@@ -170,76 +126,25 @@ impl Cloud for ModelCloud {
     }
 
     async fn stop_instances(&self, ids: &[InstanceId], force: bool) -> Result<(), CloudError> {
-        let mut params: Params =
-            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
+        let mut params = instance_ids(ids);
         params.push(param("Force", force));
         self.call("StopInstances", &params).await.map(|_| ())
     }
 
     async fn terminate_instances(&self, ids: &[InstanceId]) -> Result<(), CloudError> {
-        let params =
-            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
-        self.call("TerminateInstances", &params).await.map(|_| ())
+        self.call("TerminateInstances", &instance_ids(ids)).await.map(|_| ())
     }
 
     async fn describe_instances(&self, query: &InstanceQuery) -> Result<Vec<Instance>, CloudError> {
-        match query {
-            InstanceQuery::Tags(tags) => self.instances(&tag_filters(tags)).await,
-            InstanceQuery::Tokens(tokens) if tokens.is_empty() => Ok(vec![]),
-            InstanceQuery::Tokens(tokens) => {
-                self.instances(&filters([(
-                    "client-token".to_owned(),
-                    tokens.iter().map(|token| token.0.as_str()).collect(),
-                )]))
-                .await
-            }
-            InstanceQuery::Among(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Among(ids) => {
-                self.instances(&filters([(
-                    "instance-id".to_owned(),
-                    ids.iter().map(|id| id.0.as_str()).collect(),
-                )]))
-                .await
-            }
-            InstanceQuery::Ids(ids) if ids.is_empty() => Ok(vec![]),
-            InstanceQuery::Ids(ids) => {
-                self.instances(
-                    &ids.iter()
-                        .enumerate()
-                        .map(|(n, id)| param(format!("InstanceId.{}", n + 1), id))
-                        .collect(),
-                )
-                .await
-            }
-        }
+        self.instances(query).await
     }
 
     async fn describe_unhealthy_instances(&self) -> Result<Vec<InstanceHealth>, CloudError> {
-        let events = vec![
-            "instance-reboot",
-            "system-reboot",
-            "system-maintenance",
-            "instance-retirement",
-            "instance-stop",
-        ];
-        let lists = [
-            ("system-status.status", vec!["impaired"]),
-            ("instance-status.status", vec!["impaired"]),
-            ("event.code", events),
-        ];
-        let mut unhealthy = BTreeMap::new();
-        for (name, values) in lists {
-            let listed = self.health(&filters([(name.to_owned(), values)])).await?;
-            unhealthy.extend(listed.into_iter().map(|health| (health.id.clone(), health)));
-        }
-        Ok(unhealthy.into_values().collect())
+        self.unhealthy().await
     }
 
     async fn describe_health(&self, ids: &[InstanceId]) -> Result<Vec<InstanceHealth>, CloudError> {
-        let params: Params =
-            ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect();
-        let all = self.health(&params).await?.into_iter();
-        Ok(all.filter(|health| health.impaired || !health.events.is_empty()).collect())
+        self.health(ids).await
     }
 
     async fn console_output(&self, id: &InstanceId) -> Result<String, CloudError> {
@@ -303,45 +208,15 @@ impl Cloud for ModelCloud {
     }
 
     async fn describe_tagged(&self, key: &str, value: &str) -> Result<Vec<String>, CloudError> {
-        let kinds = vec!["instance", "network-interface", "volume"];
-        let names = ["key", "value", "resource-type"].map(str::to_owned);
-        let mut params = filters(names.into_iter().zip([vec![key], vec![value], kinds]));
-        params.extend([("MaxResults".to_owned(), "1000".to_owned())]);
-        let tags =
-            self.list("DescribeTags", &params, |answer| {
-                if let Response::Tags(page) = answer { Some(page) } else { None }
-            })
-            .await?;
-        Ok(tags.into_iter().map(|tag| tag.resource_id).collect())
+        self.tagged(key, value).await
     }
 
     async fn describe_volumes(&self, query: &VolumeQuery) -> Result<Vec<EbsVolume>, CloudError> {
-        let params = match query {
-            VolumeQuery::Tags(tags) => tag_filters(tags),
-            VolumeQuery::Ids(ids) if ids.is_empty() => return Ok(vec![]),
-            VolumeQuery::Ids(ids) => {
-                filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())])
-            }
-        };
-        let volumes = self
-            .list("DescribeVolumes", &params, |answer| {
-                if let Response::Volumes(page) = answer { Some(page) } else { None }
-            })
-            .await?;
-        Ok(volumes.into_iter().map(volume).collect())
+        self.volumes(query).await
     }
 
     async fn describe_modifications(&self, ids: &[VolumeId]) -> Result<Vec<Modification>, CloudError> {
-        if ids.is_empty() {
-            return Ok(vec![]);
-        }
-        let params = filters([("volume-id".to_owned(), ids.iter().map(|id| id.0.as_str()).collect())]);
-        let modifications = self
-            .list("DescribeVolumesModifications", &params, |answer| {
-                if let Response::Modifications(page) = answer { Some(page) } else { None }
-            })
-            .await?;
-        Ok(modifications.into_iter().map(modification).collect())
+        self.modifications(ids).await
     }
 
     async fn describe_initializations(&self, ids: &[VolumeId]) -> Result<Vec<Initialization>, CloudError> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use freehold::api::InstanceId;
 use freehold::cloud::LaunchRequest;
 
 /// Keys and values.
@@ -88,4 +89,9 @@ pub fn launch_params(request: &LaunchRequest) -> Params {
     params.extend(tag_specification(2, "volume", &request.tags));
     params.extend(tag_specification(3, "network-interface", &request.tags));
     params
+}
+
+/// These instances by their ids.
+pub fn instance_ids(ids: &[InstanceId]) -> Params {
+    ids.iter().enumerate().map(|(n, id)| param(format!("InstanceId.{}", n + 1), id)).collect()
 }
