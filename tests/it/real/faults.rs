@@ -57,7 +57,8 @@ fn an_image_that_does_not_exist_is_told_and_left_for_the_one_that_served() {
         let version = spec["engine"]["version"].as_str().unwrap().to_owned();
         let major = version.split('.').next().unwrap().to_owned();
         env.edit("orders", &json!({"engine": {"version": format!("{major}.99")}})).await;
-        // The kubelet can say so later than the operator waits for an image: then nothing else is shown before.
+        // The kubelet can say so later than the operator waits for an image: then nothing else is shown
+        // before.
         let message = until_condition(&env, "Ready", "False", "WentBack").await;
         assert!(message.contains(&format!("postgres:{major}.99")), "{message}");
         writer.is_served(LIMIT).await.unwrap();
