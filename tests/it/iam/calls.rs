@@ -29,7 +29,7 @@ const CONSISTENCY: &str = "freehold.dev/consistency";
 const HOP_LIMIT: &str = "MetadataOptions.HttpPutResponseHopLimit";
 const ROOT: &str = "BlockDeviceMapping.1.Ebs";
 
-pub static CALLS: [Row; 103] = [
+pub static CALLS: &[Row] = &[
     // Reading.
     row("DescribeInstances", || call("DescribeInstances", &[])),
     row("DescribeInstances by id, of another cluster", || {
@@ -42,6 +42,8 @@ pub static CALLS: [Row; 103] = [
     row("DescribeSnapshots", || call("DescribeSnapshots", &[("Owner.1", "self")])),
     row("DescribeSubnets", || call("DescribeSubnets", &[])),
     row("DescribeImages", || call("DescribeImages", &[])),
+    row("DescribeSecurityGroups", || call("DescribeSecurityGroups", &[])),
+    row("DescribeInstanceTypes", || call("DescribeInstanceTypes", &[])),
     elsewhere("DescribeInstances in another Region", || call("DescribeInstances", &[])),
     // Launching.
     row("RunInstances", || launch(&[])),
