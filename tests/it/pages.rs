@@ -2,6 +2,7 @@
 //! link and manifest in them exists, and none is left out.
 
 mod links;
+mod named;
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
