@@ -49,6 +49,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         running: true,
         restore: None,
         restore_in_place: None,
+        upgrade: None,
         adopt: Some(adopt),
         release: false,
         deletion_protection: false,

@@ -24,6 +24,7 @@ pub use super::database_status::{
     Occurrence, Release, Replacement,
 };
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_size};
+pub use super::database_upgrade::{FormerEngine, Upgrade, UpgradePolicy, UpgradeWentBack};
 
 /// What one database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,6 +117,9 @@ pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_siz
     validation = Rule::new("!has(self.spec.restoreInPlace) || !has(self.spec.adopt)")
         .message("spec.restoreInPlace excludes spec.adopt: the claim of an adopted database is its user's; \
             restore the backup in a new Database (spec.restore)"),
+    validation = Rule::new("!has(self.spec.upgrade) || !has(self.spec.adopt)")
+        .message("spec.upgrade excludes spec.adopt: the claim of an adopted database is its user's, and its \
+            data cannot be replaced; take a Backup before its engine is changed"),
     validation = Rule::new("!has(self.spec.adopt) || !has(self.spec.config) || self.spec.config.size() == 0")
         .message("spec.config must be empty with spec.adopt: an adopted database keeps its settings where \
             they are, in the files and variables of its StatefulSet"),
@@ -214,6 +218,14 @@ pub struct DatabaseSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restore_in_place: Option<RestoreInPlace>,
 
+    /// Puts each change of spec.engine behind a snapshot: the engine is stopped, a Backup of the stopped
+    /// database is taken, and the changed engine is started. Where that does not accept connections in time,
+    /// or is taken back before it does, the database goes back by itself to the engine, the settings and the
+    /// data that it had: nothing that a client was acknowledged is lost. Default: a changed engine is started
+    /// on the data as it is, and only an image that cannot be started leads back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradePolicy>,
+
     /// A database that runs already, and that Freehold adopts as it runs. Only when the Database is
     /// created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,9 +267,17 @@ impl Database {
     }
 
     /// The engine that the data is of: the one that served, until another one was seen started, or that of
-    /// the spec.
+    /// the spec. Of an upgrade that is underway the one before until its backup is taken, and the changed one
+    /// where the database goes back from that.
     pub fn engine_of_data(&self) -> &Engine {
-        let served = self.status.as_ref().and_then(|status| {
+        let status = self.status.as_ref();
+        let upgrade = status.and_then(|status| status.upgrade.as_deref()).filter(|it| it.is_underway());
+        match upgrade {
+            Some(upgrade) if upgrade.snapshot_id.is_none() => return &upgrade.from.engine,
+            Some(upgrade) if upgrade.went_back.is_some() => return &upgrade.to,
+            Some(_) | None => {}
+        }
+        let served = status.and_then(|status| {
             let served = status.served.as_deref()?;
             let is_last = status.run.as_ref().is_some_and(|run| run.pod_uid == served.pod_uid);
             let is_back = || served.went_back.as_ref().is_some_and(|back| back.engine == self.spec.engine);

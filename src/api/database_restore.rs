@@ -91,7 +91,7 @@ impl RestoreInPlace {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoredInPlace {
-    /// The generation of spec.restoreInPlace.
+    /// The generation of spec.restoreInPlace; 0 where an upgrade goes back before there was one.
     pub generation: i64,
 
     /// What the data is restored from.
@@ -103,6 +103,11 @@ pub struct RestoredInPlace {
 
     /// How long the engine may take, in minutes.
     pub timeout_minutes: u32,
+
+    /// True where there is no way back to the data of before: a database that goes back from an upgrade
+    /// (status.upgrade) has left it, or is leaving it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_way_back: bool,
 
     /// What the database goes back to.
     pub former: FormerData,

@@ -14,6 +14,7 @@ use super::database_auto_grow::AutoGrowStatus;
 use super::database_config::ConfigStatus;
 use super::database_restore::{Initialization, Restored, RestoredInPlace};
 use super::database_served::Served;
+use super::database_upgrade::Upgrade;
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -114,6 +115,11 @@ pub struct DatabaseStatus {
     /// the database had before, which is retained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored_in_place: Option<Box<RestoredInPlace>>,
+
+    /// The last change of the engine behind a snapshot (spec.upgrade): how far it is, and what the database
+    /// went back from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<Box<Upgrade>>,
 
     /// How far EC2 has read the volume of a database that was restored. The database serves meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -155,6 +155,10 @@ pub enum EventReason {
     /// Database: EC2 lists an instance or an EBS volume with its tags that no object claims; the note names
     /// it.
     UnclaimedResource,
+    /// Database: the engine is stopped for a backup before it changes; the note says from what to what.
+    UpgradeBegun,
+    /// Database: the changed engine accepts connections.
+    Upgraded,
     /// Backup: it could not be restored in time, or the check of it found something; the note says what.
     VerificationFailed,
     /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.

@@ -46,6 +46,10 @@ pub const ENGINE_LABEL: &str = "app.kubernetes.io/name";
 /// removes it keeps the Backup for ever: no retention deletes it.
 pub const BACKUP_SCHEDULE_LABEL: &str = "freehold.dev/backup-schedule";
 
+/// Label: the name of the Database before whose change of the engine a Backup was taken (`spec.upgrade`).
+/// Written by the Database's controller with its creation.
+pub const BEFORE_UPGRADE_LABEL: &str = "freehold.dev/before-upgrade";
+
 /// Label: the name of the BackupSchedule that restores a Backup in this Database to verify it, and deletes
 /// the Database afterwards. Written with its creation. A person who removes it keeps the Database: nothing
 /// deletes it then.

@@ -15,6 +15,7 @@ mod database_restore;
 mod database_served;
 mod database_status;
 mod database_storage;
+mod database_upgrade;
 pub mod event;
 pub mod ids;
 pub mod keys;

@@ -137,11 +137,6 @@ fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_op
 }
 
 #[test]
-fn a_database_goes_back_from_an_image_that_cannot_be_pulled_whatever_an_operator_is_struck_at() {
-    struck_in_a_part(SAMPLE_OF_HOURS, 7, upgraded::to_no_image_and_back);
-}
-
-#[test]
 fn data_that_is_replaced_in_place_is_kept_and_comes_back_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 20, replaced::and_back);
 }

@@ -45,7 +45,7 @@ const PURE: &[&str] = &[
     "controller/database/reload_wait.rs",
     "controller/database/restart_step.rs",
     "controller/database/rotation_wait.rs",
-    "controller/database/started.rs",
+    "controller/database/upgrade.rs",
     "controller/database/wait_reason.rs",
     "controller/database/pod.rs",
     "controller/messages.rs",

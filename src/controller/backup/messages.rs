@@ -59,12 +59,16 @@ impl BackupWait {
                 format!("Database {name} does not exist: create it, or delete this Backup")
             }
             Self::NeverReady(name) => format!(
-                "Database {name} was never Ready, or is being restored in place, so its volume has no data yet, \
-                or data that no engine has recovered from: waiting until an engine has served it"
+                "Database {name} was never Ready, or is being restored in place or upgraded, so its volume has no \
+                data yet, or data that no engine has served from: waiting until one has"
             ),
             Self::NoVolume(name) => {
                 format!("Database {name} has no EBS volume yet that a snapshot can be taken of")
             }
+            Self::Attached(id) => format!(
+                "the engine is stopped for this Backup: the snapshot of EBS volume {id} is taken once the volume \
+                is detached"
+            ),
             Self::Other(name) => format!("Backup {name} of the same Database goes first"),
             Self::EngineNotReady(name) => format!(
                 "the engine of Database {name} does not accept connections, and its volume is in use: \

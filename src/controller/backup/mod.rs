@@ -2,6 +2,7 @@
 //! which is released in any case.
 
 pub mod act;
+mod attached;
 mod create_backup;
 pub mod messages;
 mod mounted;
@@ -71,6 +72,11 @@ async fn pass(backup: &Backup, ctx: &Context, events: &Events) -> Result<Again, 
         observed.by_id = observe::by_id(&observed.backup, id, ctx)
             .await
             .map_err(|error| PassError::Observe(error.into()))?;
+        plan = plan::plan(&observed, ctx.clock.now());
+    }
+    if let Some(id) = &plan.look_up_volume {
+        let shown = attached::read(&observed.backup, id, ctx).await;
+        observed.ebs_now = shown.map_err(|error| PassError::Observe(error.into()))?;
         plan = plan::plan(&observed, ctx.clock.now());
     }
     let acted = act::act(&plan, observed.backup.clone(), ctx, events).await;

@@ -16,11 +16,11 @@ use crate::api::{Backup, BackupStatus, Database, NodeClass, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::turns::Priority;
-use crate::cloud::{CloudError, Snapshot};
+use crate::cloud::{CloudError, EbsVolume, Snapshot};
 use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::in_place::underway;
-use crate::controller::database::pod;
+use crate::controller::database::{pod, upgrade};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
@@ -82,6 +82,8 @@ pub struct Observed {
     pub volume: Option<Volume>,
     /// What EC2 has under the UID of that Volume.
     pub volumes: VolumeView,
+    /// The EBS volume by its id; read only when a plan needs it.
+    pub ebs_now: Option<EbsVolume>,
     /// The NodeClass of that Volume; read only where Freehold has not created its EBS volume.
     pub class: Option<NodeClass>,
     /// The engine's process.
@@ -134,6 +136,7 @@ pub async fn observe(backup: &Backup, ctx: &Context) -> Result<Option<Observed>,
         database: None,
         volume: None,
         volumes: ctx.inventory.volumes_of(""),
+        ebs_now: None,
         class: None,
         pod: EnginePod::Absent,
         engine: EngineView::NotRead,
@@ -226,6 +229,9 @@ pub fn first<'a>(backup: &Backup, all: &'a [Backup]) -> Option<&'a Backup> {
 pub fn uses(database: &Database, backup: &Backup) -> bool {
     let status = database.status.as_ref();
     let snapshot = backup.status.as_ref().and_then(|status| status.snapshot_id.as_ref());
+    if upgrade::goes_back_to(database, snapshot) {
+        return true;
+    }
     if let Some(record) = underway(database) {
         return Some(&record.backup.snapshot_id) == snapshot;
     }

@@ -120,6 +120,7 @@ fn world() -> Observed {
             swept_at: Some(at(8)),
             empty: None,
         },
+        ebs_now: None,
         class: None,
         pod: running(),
         engine: shows(None),

@@ -23,6 +23,8 @@ pub enum BackupWait {
     NeverReady(String),
     /// The Database of this name has no EBS volume that EC2 shows.
     NoVolume(String),
+    /// This EBS volume of a database that is stopped for the Backup is attached still.
+    Attached(VolumeId),
     /// The Backup of this name goes first.
     Other(String),
     /// The engine of the Database of this name does not accept connections.
@@ -86,7 +88,7 @@ impl BackupWait {
             Self::AddingFinalizer | Self::PuttingPolicyBack => Reason::Progressing,
             Self::FirstSync => Reason::AwaitingInventory,
             Self::NoDatabase(_) | Self::NeverReady(_) => Reason::AwaitingDatabase,
-            Self::NoVolume(_) => Reason::AwaitingVolume,
+            Self::NoVolume(_) | Self::Attached(_) => Reason::AwaitingVolume,
             Self::Other(_) => Reason::AwaitingBackup,
             Self::EngineNotReady(_) => Reason::EngineStarting,
             Self::EngineUnreadable(_)

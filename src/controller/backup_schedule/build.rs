@@ -72,6 +72,7 @@ pub fn database(
         resources: None,
         running: true,
         restore_in_place: None,
+        upgrade: None,
         restore: Some(Restore {
             backup_name: Some(backup.name_any()),
             snapshot_id: None,

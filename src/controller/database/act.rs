@@ -8,14 +8,15 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
-use kube::api::{Api, PostParams};
+use kube::api::Api;
 use serde_json::{Value, json};
 
 use super::act_flush;
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
 use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
-use super::apply::{Answers, apply, apply_config_map, apply_spec, merge, release_child};
+use super::act_upgrade::{create_backup, record_upgrade};
+use super::apply::{Answers, apply, apply_config_map, apply_spec, created, merge, release_child};
 use super::build;
 use super::cause::{NodeDeletion, RestartCause};
 use super::child_kind::ChildKind;
@@ -28,7 +29,7 @@ use super::written::{
     restore_in_place, write_down,
 };
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
-use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_FIELD_MANAGER, DATABASE_NODE_LABEL};
+use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
 use crate::api::{Database, EventReason, Node, Volume};
 use crate::cluster::events::Events;
@@ -136,6 +137,8 @@ async fn one(
         Action::DeleteNode(name, uid, why) => delete_node(name, uid, why, acted, ctx, events).await?,
         Action::RecordRestore(restored) => record_restore(restored, acted, ctx, events).await?,
         Action::RecordRestoreInPlace(record) => restore_in_place(record, acted, ctx, events).await?,
+        Action::RecordUpgrade(record) => record_upgrade(record, acted, ctx, events).await?,
+        Action::CreateBackup(backup) => create_backup(backup, ctx).await?,
         Action::RecordData(record) => go_on_with(record, acted, ctx).await?,
         Action::RecordZone(zone) => {
             write_down(acted, ctx, |status| status.zone = Some(zone.clone())).await?;
@@ -391,8 +394,4 @@ async fn hold(record: &PersistentVolume, holder: Option<&Holder>, ctx: &Context)
         "annotations": {ADOPTED_BY_ANNOTATION: holder.map(Holder::to_annotation)},
     }});
     merge(&Api::<PersistentVolume>::all(ctx.client.clone()), &record.name_any(), &patch).await
-}
-
-fn created() -> PostParams {
-    PostParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }

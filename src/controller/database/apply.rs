@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -168,6 +168,11 @@ where
     K: Clone + DeserializeOwned + Debug,
 {
     api.patch(name, &PatchParams::apply(DATABASE_FIELD_MANAGER), &Patch::Apply(object)).await
+}
+
+/// What names Freehold as the creator of an object.
+pub(super) fn created() -> PostParams {
+    PostParams { field_manager: Some(DATABASE_FIELD_MANAGER.to_owned()), ..PostParams::default() }
 }
 
 /// How a field is changed.

@@ -5,18 +5,50 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+use super::upgrade::{self, Phase};
 use crate::api::database::{FormerData, RestoreInPlace, RestoredInPlace};
 use crate::api::{ConditionType, Database, DatabaseStatus, SnapshotId, Volume};
 use crate::controller::conditions;
 use crate::time::later;
 
+/// A restore in place that is to begin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Due {
+    /// What is restored.
+    pub request: RestoreInPlace,
+    /// The database goes back from an upgrade: no user has requested it.
+    pub of_upgrade: bool,
+}
+
 /// The restore in place that is requested, and was not begun: of a generation that neither the status nor the
-/// Volume knows. The Volume's says it where the status was lost: nothing is replaced twice.
-pub fn due<'a>(database: &'a Database, volume: &Volume) -> Option<&'a RestoreInPlace> {
-    let wanted = database.spec.restore_in_place.as_ref()?;
+/// Volume knows. The Volume's says it where the status was lost: nothing is replaced twice. Else that of an
+/// upgrade which goes back.
+pub fn due(database: &Database, volume: &Volume) -> Option<Due> {
+    if database.spec.adopt.is_some() || underway(database).is_some() {
+        return None;
+    }
     let known = recorded(database).map(|record| record.generation).max(volume.spec.restore_generation);
-    let is_underway = underway(database).is_some();
-    (database.spec.adopt.is_none() && !is_underway && Some(wanted.generation) > known).then_some(wanted)
+    let requested = database.spec.restore_in_place.clone().filter(|it| Some(it.generation) > known);
+    let by_user = requested.map(|request| Due { request, of_upgrade: false });
+    by_user.or_else(|| {
+        let upgrade = upgrade::in_phase(database, Phase::GoingBack).filter(|_| !has_begun(database))?;
+        let request = RestoreInPlace {
+            generation: known.unwrap_or_default(),
+            backup_name: None,
+            snapshot_id: upgrade.snapshot_id.clone(),
+            initialization_rate: None,
+            timeout_minutes: upgrade.timeout_minutes,
+        };
+        Some(Due { request, of_upgrade: true })
+    })
+}
+
+/// Whether the restore in place has begun by which an upgrade goes back.
+pub fn has_begun(database: &Database) -> bool {
+    let snapshot =
+        upgrade::in_phase(database, Phase::GoingBack).and_then(|upgrade| upgrade.snapshot_id.as_ref());
+    let record = recorded(database).filter(|record| record.no_way_back);
+    snapshot.zip(record).is_some_and(|(snapshot, record)| record.backup.snapshot_id == *snapshot)
 }
 
 /// The snapshot that the Volume was created from, where the status, which was lost, does not say it.
@@ -47,7 +79,8 @@ pub fn is_wanted(record: &RestoredInPlace, volume: &Volume) -> bool {
     let is_going = volume.metadata.deletion_timestamp.is_some() && volume.spec.replaced;
     let is_former = volume.metadata.uid.as_ref() == Some(volume_uid)
         || volume.spec.adopt_retained.as_ref() == Some(persistent_volume_name);
-    !is_going && is_former == record.went_back.is_some()
+    let is_of_backup = !is_former && volume.spec.snapshot_id.as_ref() == Some(&record.backup.snapshot_id);
+    !is_going && if record.went_back.is_some() { is_former } else { is_of_backup }
 }
 
 /// Whether the data of this Volume is that of the backup, and no engine has served it.
@@ -88,6 +121,11 @@ pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> 
 /// another one.
 pub fn credentials_mark(database: &Database) -> Option<String> {
     let record = recorded(database)?;
+    let (uid, generation) = (database.uid().unwrap_or_default(), record.generation);
+    if record.no_way_back {
+        // Several may have the same generation.
+        return Some(format!("{uid}-{generation}-{}", record.started_at.0.as_second()));
+    }
     let back = if record.went_back.is_some() { "-back" } else { "" };
-    Some(format!("{}-{}{back}", database.uid().unwrap_or_default(), record.generation))
+    Some(format!("{uid}-{generation}{back}"))
 }

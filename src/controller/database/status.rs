@@ -8,6 +8,7 @@ use kube::ResourceExt;
 
 use super::apply::Answers;
 use super::build;
+use super::ended::{restored_in_place, upgraded};
 use super::history;
 use super::messages;
 use super::observe::Observed;
@@ -21,9 +22,9 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place};
-use super::plan::{going_back, next_start, reload, rotation};
-use super::started;
+use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place, upgrade};
+use super::plan::{going_back, next_start, reload, rotation, started};
+use super::upgrade::is_closed;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -111,6 +112,9 @@ pub fn status(
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
+    let of_settings = reload::in_effect(world);
+    let served = back_to_served::recorded(observed, of_settings.as_ref().unwrap_or(world), old.served);
+    let in_place = in_place::shown(observed, old.restored_in_place, now);
     DatabaseStatus {
         observed_generation: generation,
         first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions)),
@@ -129,15 +133,12 @@ pub fn status(
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(world, old.config),
         auto_grow: auto_grow::shown(observed, old.auto_grow, now),
-        served: back_to_served::recorded(
-            observed,
-            reload::in_effect(world).as_ref().unwrap_or(world),
-            old.served,
-        ),
+        upgrade: upgrade::shown(observed, old.upgrade, served.as_deref(), in_place.as_deref(), now),
+        served,
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
         restored: old.restored,
-        restored_in_place: in_place::shown(observed, old.restored_in_place, now),
+        restored_in_place: in_place,
         initialization: observed
             .volume
             .ours()
@@ -299,6 +300,9 @@ fn available(observed: &Observed) -> Entry {
     };
     match running_engine(observed) {
         None if !service => Entry::no(Type::Available, Reason::Pending, messages::NO_SERVICE),
+        None if is_closed(&observed.database) => {
+            Entry::no(Type::Available, Reason::Pending, messages::SERVICE_CLOSED)
+        }
         waiting => entry(Type::Available, waiting, messages::AVAILABLE),
     }
 }
@@ -319,6 +323,7 @@ pub fn changes(old: &DatabaseStatus, new: &DatabaseStatus, decided: &Decided) ->
     let mut happened: Vec<Happened> = occurred(&old.history, &new.history).into_iter().collect();
     happened.extend(not_growing(old.auto_grow.as_ref(), new.auto_grow.as_ref()));
     happened.extend(restored_in_place(old, new));
+    happened.extend(upgraded(old, new));
     let (old, new) = (old.conditions.as_slice(), new.conditions.as_slice());
     if let Some(ready) = conditions::find(new, Type::Ready) {
         let was_ready = conditions::is_true(old, Type::Ready);
@@ -357,14 +362,6 @@ fn not_growing(old: Option<&AutoGrowStatus>, new: Option<&AutoGrowStatus>) -> Op
     let new = new.filter(|new| old.map(of) != Some(of(new)))?;
     let (reason, note) = messages::events::not_growing(new)?;
     Some(Happened::warning(reason, note.to_owned()))
-}
-
-/// The engine serves with the data of a backup, which it did not before.
-fn restored_in_place(old: &DatabaseStatus, new: &DatabaseStatus) -> Option<Happened> {
-    let record = new.restored_in_place.as_ref().filter(|it| !it.is_underway() && it.went_back.is_none())?;
-    let was_underway = old.restored_in_place.as_ref().is_some_and(|it| it.is_underway());
-    let note = messages::events::restored_in_place(record);
-    was_underway.then(|| Happened::normal(EventReason::RestoredInPlace, note))
 }
 
 /// What the history has more than before.

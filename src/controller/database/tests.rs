@@ -164,7 +164,7 @@ fn settled_as(spec: Value) -> Observed {
     ))));
     world.config_map = build::config_map(database, names, profile)
         .map_or(Child::Absent, |object| ours(with_uid(object, "config-uid")));
-    world.service = ours(with_uid(build::service(names, profile), "service-uid"));
+    world.service = ours(with_uid(build::service(names, profile, false), "service-uid"));
     world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
     world.network_policy =
         ours(with_uid(build::network_policy(database, names, profile, &world.network, false), "policy-uid"));

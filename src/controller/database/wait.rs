@@ -18,6 +18,7 @@ pub use super::restart_step::RestartStep;
 pub use super::restore_wait::RestoreWait;
 pub use super::rotation_wait::{RotationRefusal, RotationWait};
 use super::unreleasable::Unreleasable;
+pub use super::upgrade_wait::UpgradeWait;
 use crate::api::{DeletionPolicy, VolumeId};
 use crate::controller::blocker::Blocker;
 
@@ -176,6 +177,8 @@ pub enum DatabaseWait {
     },
     /// The administrator's password is not the one that the spec asks for.
     Rotation(RotationWait),
+    /// The engine changes behind a backup.
+    Upgrade(UpgradeWait),
     /// The settings of the spec are not in force, and nothing is restarted for them.
     Reload(ReloadWait),
     /// The engine runs with the inputs of an older generation.

@@ -19,6 +19,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.reason(),
             Self::Rotation(wait) => wait.reason(),
             Self::Reload(wait) => wait.reason(),
+            Self::Upgrade(wait) => wait.reason(),
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
             }
@@ -67,6 +68,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.is_stalled(),
             Self::Rotation(wait) => wait.is_stalled(),
             Self::Reload(wait) => wait.is_stalled(),
+            Self::Upgrade(wait) => wait.is_stalled(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::ClaimUnusable(_, fault) => fault.is_final(),
             Self::InvalidSpec(_)

@@ -130,7 +130,7 @@ pub(super) async fn go_on_with(
 }
 
 /// That the database goes back is written down before its template is: it must not be tried again.
-async fn tell_going_back(
+pub(super) async fn tell_going_back(
     record: impl FnOnce(&mut DatabaseStatus),
     message: &str,
     acted: &mut Acted<Database>,

@@ -76,6 +76,9 @@ pub async fn are_followed(env: &mut TestEnv) {
     let printed = follow(env, "docs/backup-schedules.md").await;
     assert!(printed.contains("orders-nightly condition met"), "{printed}");
     env.edit("orders", &json!({"running": true})).await;
+    env.ready("orders").await;
+    let printed = follow(env, "docs/engine-upgrade.md").await;
+    assert!(printed.contains("-stopped "), "{printed}");
     let printed = follow(env, "docs/restore-in-place.md").await;
     assert!(printed.matches("orders condition met").count() == 2, "{printed}");
     env.ready("orders").await;

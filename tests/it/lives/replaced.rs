@@ -77,13 +77,13 @@ impl House {
     }
 
     /// The EBS volume of the Database's Volume.
-    fn attached(&self) -> String {
+    pub(super) fn attached(&self) -> String {
         let volumes = self.server.objects("volumes.freehold.dev");
         let [volume] = volumes.as_slice() else { panic!("{} Volumes", volumes.len()) };
         volume["status"]["volumeID"].as_str().unwrap().to_owned()
     }
 
-    fn restored_from(&self, volume: &str) -> Option<String> {
+    pub(super) fn restored_from(&self, volume: &str) -> Option<String> {
         self.ec2.volumes().into_iter().find(|it| it.id == volume)?.snapshot_id
     }
 }

@@ -181,7 +181,7 @@ async fn is_replaced_in_place(env: &RealEnv, backup: &BackedUp) {
 }
 
 /// The volume with the data of before outlives its database, and a person deletes it.
-async fn former_is_retained(env: &RealEnv) {
+pub(super) async fn former_is_retained(env: &RealEnv) {
     let retained = env.data_volumes();
     assert_eq!(retained.len(), 1, "{retained:?}");
     let records = Api::<PersistentVolume>::all(env.client.clone());

@@ -12,3 +12,4 @@ mod lost;
 mod operator;
 mod release;
 mod rotation;
+mod upgrade;

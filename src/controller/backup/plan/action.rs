@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::api::SnapshotId;
 use crate::api::backup::{BackupFault, BackupSource, Consistency, SnapshotCreation};
+use crate::api::{SnapshotId, VolumeId};
 use crate::controller::backup::wait::BackupWait;
 use crate::time::until;
 
@@ -26,6 +26,8 @@ pub struct Plan {
     pub is_pending: bool,
     /// The plan is made once more when this snapshot was read by its id.
     pub look_up: Option<SnapshotId>,
+    /// The EBS volume that must be read by its id before this can be decided.
+    pub look_up_volume: Option<VolumeId>,
 }
 
 /// How a backup ends.
@@ -48,6 +50,7 @@ impl Plan {
             requeue: None,
             is_pending: false,
             look_up: None,
+            look_up_volume: None,
         }
     }
 

@@ -22,7 +22,7 @@ use crate::controller::backup::wait::BackupWait;
 use crate::controller::contents::{Contents, class_tags};
 use crate::controller::creation::judge::Facts;
 use crate::controller::creation::next::{Next, next};
-use crate::controller::database::in_place;
+use crate::controller::database::{in_place, upgrade};
 use crate::controller::layout;
 use crate::engine;
 use crate::time::whole_second;
@@ -79,16 +79,19 @@ fn record(id: SnapshotId) -> Plan {
 /// Another attempt, once everything is there that it needs.
 fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestamp) -> Plan {
     let recheck = observed.timing.requeue_interval;
-    if let Some(first) = &observed.first {
-        return Plan::wait(BackupWait::Other(first.clone())).after(recheck);
-    }
     let name = || observed.backup.spec.database_name.clone();
     let Some(database) = &observed.database else {
         return Plan::wait(BackupWait::NoDatabase(name())).after(recheck.saturating_mul(12));
     };
     // A volume that no engine has served from yet has no data, or what its engine has not recovered from.
-    let is_in_place = in_place::underway(database).is_some();
-    if is_in_place || database.status.as_ref().is_none_or(|status| status.first_ready_at.is_none()) {
+    let is_stopped_for_it = upgrade::is_stopped_for(database, &observed.backup.name_any());
+    if let Some(first) = observed.first.as_ref().filter(|_| !is_stopped_for_it) {
+        return Plan::wait(BackupWait::Other(first.clone())).after(recheck);
+    }
+    let is_replaced = in_place::underway(database).is_some() || upgrade::underway(database).is_some();
+    if is_replaced && !is_stopped_for_it
+        || database.status.as_ref().is_none_or(|status| status.first_ready_at.is_none())
+    {
         return Plan::wait(BackupWait::NeverReady(name())).after(recheck);
     }
     let Some((volume, ebs)) = observed.volume.as_ref().and_then(|it| Some((it, ebs_volume(observed, it)?)))
@@ -96,10 +99,19 @@ fn begin(observed: &Observed, status: &BackupStatus, attempt: i32, now: Timestam
         return Plan::wait(BackupWait::NoVolume(name())).after(recheck);
     };
     let kind = database.spec.engine.kind;
+    // What was listed some minutes ago says nothing of a volume that was in use since.
+    let ebs_now = observed.ebs_now.as_ref().filter(|now| is_stopped_for_it && now.id == ebs.id);
+    let ebs = ebs_now.unwrap_or(ebs);
     let is_unused = ebs.state == VolumeState::Available && ebs.attachments.is_empty();
     // Nothing writes to a volume that is attached to nothing, as long as no pod is about to: what EC2 showed
     // may be minutes old.
-    let is_at_rest = is_unused && observed.pod == EnginePod::Absent;
+    let is_at_rest =
+        is_unused && observed.pod == EnginePod::Absent && (ebs_now.is_some() || !is_stopped_for_it);
+    if is_stopped_for_it && !is_at_rest {
+        let is_to_be_read = observed.pod == EnginePod::Absent && observed.ebs_now.is_none();
+        let wait = Plan::wait(BackupWait::Attached(ebs.id.clone())).after(recheck);
+        return Plan { look_up_volume: is_to_be_read.then(|| ebs.id.clone()), ..wait };
+    }
     let with_checkpoint = engine::checkpoint::is_needed(kind) && !is_at_rest;
     if with_checkpoint && let Some(plan) = checkpoint::begin(observed, status, now) {
         return plan;

@@ -32,6 +32,7 @@ pub(super) fn wakes(wait: &BackupWait) -> &'static [Wake] {
         BackupWait::NoDatabase(_)
         | BackupWait::NeverReady(_)
         | BackupWait::NoVolume(_)
+        | BackupWait::Attached(_)
         | BackupWait::Other(_)
         | BackupWait::InUse(_)
         | BackupWait::EngineNotReady(_)

@@ -35,6 +35,7 @@ fn waits() -> Vec<BackupWait> {
         BackupWait::ReleaseOwed("no connection to the engine at 10.0.0.1: refused".into()),
         BackupWait::Blocked(CallBlocked::Refused { call: Call::CreateSnapshot, error, until: None }),
         BackupWait::Requesting(volume()),
+        BackupWait::Attached(volume()),
         BackupWait::InDoubt(volume()),
         BackupWait::Recording(snap("snap-1")),
         BackupWait::NotListed(snap("snap-1")),

@@ -2,6 +2,7 @@
 //! profile.
 
 mod adopted;
+mod backup;
 mod compare;
 mod config_map;
 mod disruption_budget;
@@ -20,19 +21,17 @@ mod template;
 mod unknown;
 mod volume;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
-use sha2::{Digest, Sha256};
 
 use crate::api::Database;
-use crate::api::database::{ConfigValue, DatabaseSpec, Engine};
 use crate::api::names::Names;
 
+pub use super::inputs::{changed, config_hash, inputs_hash};
 pub use adopted::{
     adopted_node, adopted_set, adopted_volume, inputs_to_run, of_version, served_as, served_before,
 };
+pub use backup::backup;
 pub use compare::holds;
 pub use config_map::config_map;
 pub use disruption_budget::disruption_budget;
@@ -55,35 +54,6 @@ pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};
 pub use template::changed_fields;
 pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_in_place, volume_spec};
-
-/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
-/// operator would render differently is not in it, so an upgrade of the operator restarts nothing.
-pub fn inputs_hash(spec: &DatabaseSpec) -> String {
-    let Engine { kind, version, custom } = &spec.engine;
-    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text,
-    // numbers and maps with text keys are always JSON.
-    let inputs =
-        serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
-    hash(&inputs)
-}
-
-/// The hash of settings.
-pub fn config_hash(config: &BTreeMap<String, ConfigValue>) -> String {
-    hash(&serde_json::to_string(config).unwrap_or_default())
-}
-
-/// The keys of settings whose values differ, in order.
-pub fn changed(from: &BTreeMap<String, ConfigValue>, to: &BTreeMap<String, ConfigValue>) -> Vec<String> {
-    let keys: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
-    keys.into_iter().filter(|key| from.get(*key) != to.get(*key)).cloned().collect()
-}
-
-/// The first 16 digits of a text's SHA-256.
-fn hash(text: &str) -> String {
-    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
-    hash.truncate(16);
-    hash
-}
 
 /// The metadata of an object that goes with its Database.
 fn owned(names: &Names, name: &str) -> ObjectMeta {

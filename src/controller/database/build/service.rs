@@ -4,12 +4,18 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::owned;
+use crate::api::keys::DATABASE_UID_LABEL;
 use crate::api::names::Names;
 use crate::engine::Profile;
 
 /// The Service: inside the cluster, the engine's ports under their own numbers; and `metrics`, which only
-/// what scrapes metrics reaches.
-pub fn service(names: &Names, profile: &Profile) -> Service {
+/// what scrapes metrics reaches. One that is closed selects no pod.
+pub fn service(names: &Names, profile: &Profile, is_closed: bool) -> Service {
+    let mut selector = names.selector.clone();
+    if is_closed {
+        // Another value, and no further label: a merge patch would not remove that one again.
+        selector.insert(DATABASE_UID_LABEL.to_owned(), format!("{}-closed", names.uid));
+    }
     let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| (port.name, port));
     let metrics = profile.metrics_port().map(|port| ("metrics", port));
     let ports = clients
@@ -26,7 +32,7 @@ pub fn service(names: &Names, profile: &Profile) -> Service {
         metadata: owned(names, &names.service),
         spec: Some(ServiceSpec {
             type_: Some("ClusterIP".to_owned()),
-            selector: Some(names.selector.clone()),
+            selector: Some(selector),
             ports: Some(ports),
             ..ServiceSpec::default()
         }),

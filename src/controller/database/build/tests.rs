@@ -39,7 +39,7 @@ fn manifests(database: &Database) -> String {
     let mut objects = vec![serde_json::to_value(credentials(&names, &profile, &Password::fixed())).unwrap()];
     objects
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
-    objects.push(serde_json::to_value(service(&names, &profile)).unwrap());
+    objects.push(serde_json::to_value(service(&names, &profile, false)).unwrap());
     objects.push(serde_json::to_value(service_account(&names)).unwrap());
     objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network, false)).unwrap());
     objects.push(serde_json::to_value(disruption_budget(&names)).unwrap());

@@ -63,7 +63,8 @@ pub fn volume_in_place(database: &Database, names: &Names, record: &RestoredInPl
     let RestoredInPlace { backup, former, .. } = record;
     let mut volume = volume(database, names, &former.zone);
     let spec = &mut volume.spec;
-    spec.restore_generation = Some(record.generation);
+    // An upgrade may go back where no restore was ever requested.
+    spec.restore_generation = Some(record.generation).filter(|generation| *generation > 0);
     let has = if record.went_back.is_none() {
         spec.snapshot_id = Some(backup.snapshot_id.clone());
         spec.initialization_rate = record.initialization_rate;

@@ -9,6 +9,7 @@ pub mod release;
 pub mod reload;
 pub mod restore;
 pub mod rotation;
+pub mod upgrade;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};
@@ -28,6 +29,9 @@ pub const AVAILABLE: &str = "the engine accepts connections at its Service";
 /// Available is false, though the engine answers.
 pub const NO_SERVICE: &str =
     "the engine accepts connections, and the Service of this Database does not exist";
+/// Available is false, though the engine answers: the database may go back to the data that it had.
+pub const SERVICE_CLOSED: &str = "the engine accepts connections, and the Service lets no client in before it \
+    is certain that the database keeps this data";
 /// Ready is true.
 pub const DATABASE_READY: &str = "the database is running this generation and accepts connections";
 /// DeletionProtected is true.
@@ -72,6 +76,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.message(),
             Self::Rotation(wait) => wait.message(),
             Self::Reload(wait) => wait.message(),
+            Self::Upgrade(wait) => wait.message(),
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
             }

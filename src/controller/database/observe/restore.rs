@@ -4,7 +4,7 @@ use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 
 use super::child::Child;
-use crate::api::database::{Restore, RestoreInPlace};
+use crate::api::database::Restore;
 use crate::api::{Backup, ConditionType, Database, SnapshotId, Volume};
 use crate::cloud::Snapshot;
 use crate::cloud::identity::Kind;
@@ -44,7 +44,7 @@ fn undecided(database: &Database, volume: &Child<Volume>) -> Option<Restore> {
     };
     let of_volume = in_place::restored_unrecorded(database, volume).cloned();
     let again = |id| Restore { backup_name: None, snapshot_id: Some(id), initialization_rate: None };
-    of_volume.map(again).or_else(|| in_place::due(database, volume).map(RestoreInPlace::backup))
+    of_volume.map(again).or_else(|| in_place::due(database, volume).map(|due| due.request.backup()))
 }
 
 /// Reads only what is still to be decided. What EC2 has is in the inventory, with the tags of the snapshot.
@@ -63,8 +63,11 @@ pub(super) async fn observe(
             None => return Ok(RestoreView::NoBackup(name.clone())),
         },
         (None, Some(id)) => {
+            // The Backup of an upgrade that goes back is deleted only after that (`uses`).
+            let is_way_back =
+                volume.ours().is_some_and(|it| in_place::due(database, it).is_some_and(|due| due.of_upgrade));
             let all = if_served(backups.list(&ListParams::default()).await.map(|list| list.items))?;
-            if let Some(ending) = ending(id, &all, database) {
+            if let Some(ending) = ending(id, &all, database).filter(|_| !is_way_back) {
                 return Ok(RestoreView::Ending(ending.name_any()));
             }
             id.clone()

@@ -10,11 +10,11 @@ use crate::api::keys::{
     ADOPTED_RECORD_ANNOTATION, DATABASE_NAME_LABEL, DATABASE_UID_LABEL, RETAINED_LABEL, TAKEN_FROM_ANNOTATION,
 };
 use crate::api::names::Names;
-use crate::api::{ConditionType, Database, Volume};
+use crate::api::{Backup, ConditionType, Database, Volume};
 use crate::cluster::if_served;
 use crate::cluster::mirror::Reads;
 use crate::controller::conditions;
-use crate::controller::database::in_place;
+use crate::controller::database::{in_place, upgrade};
 use crate::controller::pass::context::Context;
 use crate::controller::retention::{self, Holder, Retained};
 
@@ -35,6 +35,8 @@ pub struct Kept {
     pub namespace_uid: Option<String>,
     /// The backup that this Database is to begin with.
     pub restore: RestoreView,
+    /// The Backups of this Database; read only while its engine is to change behind one.
+    pub backups: Option<Vec<Backup>>,
 }
 
 impl Default for Kept {
@@ -47,6 +49,7 @@ impl Default for Kept {
             former_exists: false,
             namespace_uid: None,
             restore: RestoreView::NotRead,
+            backups: None,
             credentials: Credentials::Read(Child::Absent),
         }
     }
@@ -77,7 +80,8 @@ pub(super) async fn observe(
     // What an earlier namespace of the name had is no concern of this one.
     let is_of = |record: &Retained| retention::is_of(record, namespace_uid.as_deref());
     let found = found.map(|found| found.into_iter().filter(is_of).collect());
-    let mut kept = Kept { found, namespace_uid, restore, ..Kept::default() };
+    let backups = backups(database, names, ctx).await?;
+    let mut kept = Kept { found, namespace_uid, restore, backups, ..Kept::default() };
     let Some(name) = asked.or_else(|| note(ADOPTED_RECORD_ANNOTATION)) else { return Ok(kept) };
     // One that is being deleted is no record any more, however long others' finalizers hold it.
     let record = Api::<PersistentVolume>::all(ctx.client.clone()).get_opt(&name).await?;
@@ -96,6 +100,21 @@ pub(super) async fn observe(
             kept_credentials(&Api::namespaced(ctx.client.clone(), namespace), &secret, uid).await?;
     }
     Ok(kept)
+}
+
+/// The Backups of this Database, where one of them comes before its engine changes.
+async fn backups(
+    database: &Database,
+    names: &Names,
+    ctx: &Context,
+) -> Result<Option<Vec<Backup>>, kube::Error> {
+    if !upgrade::needs_backups(database) {
+        return Ok(None);
+    }
+    let backups = Api::<Backup>::namespaced(ctx.client.clone(), &names.namespace);
+    let all = if_served(backups.list(&ListParams::default()).await.map(|list| list.items))?;
+    let name = database.name_any();
+    Ok(Some(all.into_iter().filter(|backup| backup.spec.database_name == name).collect()))
 }
 
 async fn namespace_uid(names: &Names, ctx: &Context) -> Result<Option<String>, kube::Error> {

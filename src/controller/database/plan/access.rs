@@ -13,6 +13,7 @@ use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials};
+use crate::controller::database::upgrade::is_closed;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
 
@@ -87,6 +88,14 @@ pub(super) fn credentials(
     Err(DatabaseWait::CredentialsUnusable { secret: observed.names.credentials_secret.clone(), fault })
 }
 
+/// The Service, where it is not as it is to be: closed while the database may go back to the data that it
+/// had, so that no client is acknowledged what would be lost then.
+pub(super) fn service(observed: &Observed, profile: &Profile) -> Option<Action> {
+    let wanted = build::service(&observed.names, profile, is_closed(&observed.database));
+    differs(&observed.service, wanted, |live, wanted| build::holds(&live.spec, &wanted.spec))
+        .map(|service| Action::ApplyService(Box::new(service)))
+}
+
 /// The engine's ConfigMap, ServiceAccount, Service, NetworkPolicy and PodDisruptionBudget: before the
 /// machine, since a child that is refused must cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
@@ -106,12 +115,7 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
         }
         Child::Foreign => {}
     }
-    let service = build::service(names, profile);
-    if let Some(service) =
-        differs(&observed.service, service, |live, wanted| build::holds(&live.spec, &wanted.spec))
-    {
-        actions.push(Action::ApplyService(Box::new(service)));
-    }
+    actions.extend(service(observed, profile));
     let is_let_in = rotation::gives_password(observed, profile) || reload::is_due(observed);
     // While an engine is flushed it is open or not: nothing else waits for a write that may be refused.
     let stays = observed.flush.is_running() && letting_in(observed).is_none();

@@ -13,9 +13,9 @@ use serde_json::Value;
 
 use crate::api::database::{
     Adoption, ConfigStatus, EngineNotStarted, NotStarting, Occurrence, Release, Replacement, Restored,
-    RestoredInPlace, WentBack,
+    RestoredInPlace, Upgrade, WentBack,
 };
-use crate::api::{Node, Volume};
+use crate::api::{Backup, Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::ObjectName;
@@ -139,6 +139,10 @@ pub enum Action {
     RecordRestore(Box<Restored>),
     /// Write down that a restore in place begins, or that the database goes back to the data that it had.
     RecordRestoreInPlace(Box<RestoredInPlace>),
+    /// Write down how far a change of the engine is, or that the database goes back from it.
+    RecordUpgrade(Box<Upgrade>),
+    /// Create a Backup.
+    CreateBackup(Box<Backup>),
     /// Write down what the data is of that the database goes on with.
     RecordData(Box<RestoredInPlace>),
     /// Reserve the record of a retained volume for this Database.

@@ -29,7 +29,7 @@ use crate::time::{later, sooner, until, whole_second};
 /// The world of a Database that requests the engine that it went back to.
 pub(super) fn world(requested: &Observed) -> Option<Observed> {
     let (served, _) = held(requested)?;
-    Some(with_engine(requested, &served.engine))
+    Some(with_engine(requested, &served.engine, &requested.database.spec.config))
 }
 
 /// The plan, which says that the database went back unless it waits for more than that.
@@ -114,18 +114,34 @@ fn record(observed: &Observed) -> Option<&Served> {
 fn held(requested: &Observed) -> Option<(&Served, &EngineNotStarted)> {
     let served = record(requested)?;
     let back = served.went_back.as_ref().filter(|back| back.engine == requested.database.spec.engine)?;
-    let is_started = |pod: &Pod| has_started(pod, requested.engine()) && !is_image_of(requested, served, pod);
+    let is_started = |pod: &Pod| has_started(pod, requested.engine()) && !is_pod_of(requested, served, pod);
     let was_started =
         requested.pod.as_ref().is_some_and(is_started) || may_have_started_unseen(requested, served);
     (!was_started).then_some((served, back))
 }
 
-/// Whether the pod has the image of the engine that served, also from where the NodeClass says by now.
-fn is_image_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
+/// Whether the pod has the image of the engine that served.
+fn is_pod_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
     let image = engine_container(pod, observed.engine()).and_then(|engine| engine.image.as_ref());
+    is_image_of(observed, served, image)
+}
+
+/// Whether this is the image of the engine that served, also from where the NodeClass says by now.
+pub(super) fn is_image_of(observed: &Observed, served: &Served, image: Option<&String>) -> bool {
     // Whatever the settings are.
     let by_now = || profile_of(observed, &served.engine, &BTreeMap::new()).ok().map(|profile| profile.image);
     image == Some(&served.image) || image == by_now().as_ref()
+}
+
+/// Whether the pod tries another image than the one that served, and the kubelet has none to start.
+pub(super) fn is_unstarted_without_image(requested: &Observed) -> bool {
+    let Some(served) = record(requested).filter(|served| is_last(requested, served)) else { return false };
+    let pod = requested.pod.as_ref().filter(|pod| !has_started(pod, requested.engine()));
+    let is_without_image = match engine_waiting(requested) {
+        Some(DatabaseWait::Engine(EngineWait::Failing { failure, .. })) => failure.is_without_image(),
+        Some(_) | None => false,
+    };
+    pod.is_some() && is_without_image && !may_have_started_unseen(requested, served)
 }
 
 /// Whether the last engine that was seen started is that of the pod that served.
@@ -136,7 +152,7 @@ fn is_last(observed: &Observed, served: &Served) -> bool {
 
 /// Whether a pod of another image is on a machine whose kubelet does not report: what it shows is old.
 fn may_have_started_unseen(observed: &Observed, served: &Served) -> bool {
-    let Some(pod) = observed.pod.as_ref().filter(|pod| !is_image_of(observed, served, pod)) else {
+    let Some(pod) = observed.pod.as_ref().filter(|pod| !is_pod_of(observed, served, pod)) else {
         return false;
     };
     let Some(name) = machine(pod) else { return false };
@@ -149,29 +165,34 @@ fn may_have_started_unseen(observed: &Observed, served: &Served) -> bool {
 /// would be started again.
 fn may_go_back(observed: &Observed, pod: &Pod) -> bool {
     let Some(served) = record(observed) else { return false };
-    let is_other = served.engine != observed.database.spec.engine && !is_image_of(observed, served, pod);
+    let is_other = served.engine != observed.database.spec.engine && !is_pod_of(observed, served, pod);
     let is_started = has_started(pod, observed.engine()) || may_have_started_unseen(observed, served);
     if !is_other || is_started || !is_last(observed, served) {
         return false;
     }
-    let world = with_engine(observed, &served.engine);
+    let world = with_engine(observed, &served.engine, &observed.database.spec.config);
     is_of_newest_template(observed)
         && permission::engine(&world).is_none()
         && validation::invalid(&world).is_none()
 }
 
 /// Whether the pod was made from the newest template, which is as Freehold applied it.
-fn is_of_newest_template(observed: &Observed) -> bool {
+pub(super) fn is_of_newest_template(observed: &Observed) -> bool {
     let live = observed.stateful_set.ours().filter(|_| comparison::stateful_set(observed) == Finding::Same);
     let is_of_pod = |pod: &Pod| inputs_of_pod(observed, pod) == Some(wanted_inputs(observed));
     live.is_some_and(|live| !is_outdated(observed, live)) && observed.pod.as_ref().is_some_and(is_of_pod)
 }
 
-/// The world of a Database that requests this engine.
-fn with_engine(observed: &Observed, engine: &Engine) -> Observed {
+/// The world of a Database that requests this engine with these settings.
+pub(super) fn with_engine(
+    observed: &Observed,
+    engine: &Engine,
+    config: &BTreeMap<String, ConfigValue>,
+) -> Observed {
     let mut world = observed.clone();
-    world.database.spec.engine = engine.clone();
-    world.profile = profile_of(observed, engine, &observed.database.spec.config);
+    world.database.spec.engine.clone_from(engine);
+    world.database.spec.config.clone_from(config);
+    world.profile = profile_of(observed, engine, config);
     world
 }
 

@@ -72,6 +72,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::Label(..)
             | Action::RecordRestore(_)
             | Action::RecordRestoreInPlace(_)
+            | Action::RecordUpgrade(_)
+            | Action::CreateBackup(_)
             | Action::RecordData(_)
             | Action::RecordZone(_) => {
                 rule(!is_deleting, "nothing is created for a database that is deleted");

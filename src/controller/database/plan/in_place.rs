@@ -10,13 +10,17 @@ mod request;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use self::request::{begun, refused};
 use super::action::{Action, Plan};
 use super::data::{recovers, template_of};
-use super::facts::{condition_message, engine_waiting, patch, replicas, slowly};
+use super::facts::{
+    condition_message, engine_waiting, inputs_of_pod, inputs_of_set, patch, replicas, slowly, wanted_inputs,
+};
 use super::going_back::ready_to_start;
 use super::leaving::is_leaving;
 use super::machines::{self, is_initialized, is_lost};
@@ -27,7 +31,7 @@ use crate::controller::blocker::Blocker;
 use crate::controller::conditions;
 use crate::controller::database::build;
 use crate::controller::database::cause::NodeDeletion;
-use crate::controller::database::in_place::{deadline, is_wanted, recorded, underway};
+use crate::controller::database::in_place::{self, deadline, is_wanted, recorded, underway};
 use crate::controller::database::messages::restore::TAKEN_BACK;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
@@ -58,17 +62,31 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
 fn stopped(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let live = observed.stateful_set.ours()?;
     let of_pod = observed.pod.as_ref().map(|pod| pod.spec.as_ref());
-    let is_of_data =
-        of_pod.is_none_or(|pod| recovers(observed, pod)) && recovers(observed, template_of(live));
+    let is_of_data = of_pod.is_none_or(|pod| recovers(observed, pod))
+        && recovers(observed, template_of(live))
+        && is_of_wanted_inputs(observed, live);
     let is_stopped = observed.pod.is_none() && replicas(live) == 0;
     let mut actions = Vec::new();
     let waiting = if is_of_data || is_stopped { None } else { emptied(observed, &mut actions, now) }?;
     Some(Plan::act(actions, waiting).requeue(observed.timing.requeue_interval))
 }
 
+/// Whether pod and template are of the engine that is to serve data from before an upgrade: the engine that
+/// the database goes back from is not started on it.
+fn is_of_wanted_inputs(observed: &Observed, live: &StatefulSet) -> bool {
+    let is_way_back = in_place::has_begun(&observed.database);
+    let wanted = wanted_inputs(observed);
+    let is_of_pod = |pod: &Pod| inputs_of_pod(observed, pod).as_ref() == Some(&wanted);
+    !is_way_back || (observed.pod.as_ref().is_none_or(is_of_pod) && inputs_of_set(live) == Some(&wanted))
+}
+
 /// Stops the engine; what is awaited until no pod is left. One that has had its grace is ended with its
 /// machine, and another one takes the place of that afterwards.
-fn emptied(observed: &Observed, actions: &mut Vec<Action>, now: Timestamp) -> Option<DatabaseWait> {
+pub(super) fn emptied(
+    observed: &Observed,
+    actions: &mut Vec<Action>,
+    now: Timestamp,
+) -> Option<DatabaseWait> {
     let stopping = pause::stop(observed, actions, now);
     let pod = observed.pod.as_ref().filter(|_| stopping.is_none());
     let Some(pod) = pod else { return stopping };
@@ -100,7 +118,9 @@ fn is_going(volume: &Volume) -> bool {
 /// Its user has removed it from the spec, or requests another one.
 fn is_taken_back(observed: &Observed, record: &RestoredInPlace) -> bool {
     let is_removed = observed.database.spec.restore_in_place.is_none();
-    (is_removed || is_another_requested(observed, record)) && record.went_back.is_none()
+    (is_removed || is_another_requested(observed, record))
+        && record.went_back.is_none()
+        && !record.no_way_back
 }
 
 /// The Volume goes, once the engine has stopped, and its EBS volume is retained.
@@ -197,7 +217,7 @@ fn way_back(observed: &Observed, record: &RestoredInPlace) -> Option<Retained> {
 }
 
 fn has_way_back(observed: &Observed, record: &RestoredInPlace) -> bool {
-    way_back(observed, record).is_some()
+    !record.no_way_back && way_back(observed, record).is_some()
 }
 
 /// Reserves the record, unless that is done.

@@ -18,6 +18,7 @@ pub(super) mod back_to_served;
 mod claim;
 mod data;
 mod deletion;
+mod engine_in_effect;
 mod failing;
 pub(super) mod flush;
 pub(super) mod in_effect;
@@ -34,7 +35,9 @@ mod rollout;
 mod room;
 pub(super) mod rotation;
 mod sizing;
+pub(super) mod started;
 mod total_storage;
+pub(super) mod upgrade;
 pub(super) mod validation;
 mod wakes;
 
@@ -62,7 +65,8 @@ use crate::time::sooner;
 
 /// Decides what to do about a Database. A debug build checks each plan by the rules of `check.rs`.
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
-    let requested = observed;
+    let grown = auto_grow::grown_world(observed);
+    let requested = grown.as_ref().unwrap_or(observed);
     let carried_out = in_effect::of(observed);
     let observed = carried_out.as_ref().unwrap_or(observed);
     let rejected = reload::in_effect(observed);
@@ -71,6 +75,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
         None => decide(observed, now),
     };
     let observed = rejected.as_ref().unwrap_or(observed);
+    let decided = upgrade::told(upgrade::prepared(decided, requested, now), requested);
     let decided = in_place::told(back_to_served::told(decided, requested), observed, now);
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
@@ -120,8 +125,10 @@ fn lasting(observed: &Observed, now: Timestamp) -> Plan {
 
 /// What the spec says, on the volume that has the data which the database is to have.
 fn carry_out(observed: &Observed, now: Timestamp) -> Plan {
+    let running = || in_place::considered(paused_or_running(observed, now), observed, now);
     in_place::plan(observed, now)
-        .unwrap_or_else(|| in_place::considered(paused_or_running(observed, now), observed, now))
+        .or_else(|| upgrade::plan(observed, now))
+        .unwrap_or_else(|| upgrade::considered(running(), observed, now))
 }
 
 fn paused_or_running(observed: &Observed, now: Timestamp) -> Plan {

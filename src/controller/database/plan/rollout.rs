@@ -18,7 +18,7 @@ use crate::controller::database::build;
 use crate::controller::database::cause::RestartCause;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
-use crate::controller::database::pod::{engine_container, machine};
+use crate::controller::database::pod::{engine_container, has_started, machine};
 use crate::controller::database::wait::{DatabaseWait, RestartStep};
 use crate::controller::engine_container::engine_of;
 use crate::controller::safety;
@@ -111,7 +111,7 @@ fn end_failing(
 ) {
     let Some((record, why)) = failing::due(observed, pod, now) else { return };
     let mut ending = Vec::new();
-    if let RestartStep::Deleting(_) = end(live, pod, why, &mut ending) {
+    if let RestartStep::Deleting(_) = end(observed, live, pod, why, &mut ending) {
         actions.extend(record.map(Action::RecordNotStarting));
         actions.append(&mut ending);
     }
@@ -130,7 +130,7 @@ pub(super) fn resized(
         actions.push(action);
         RestartStep::ApplyingTemplate
     } else if sizing::is_outgrown(observed, live, pod) {
-        end(live, pod, RestartCause::NoRoom, actions)
+        end(observed, live, pod, RestartCause::NoRoom, actions)
     } else {
         return None;
     };
@@ -240,7 +240,7 @@ fn replace(
     let lacking = host().and_then(|host| room::lacking(observed, live, host));
     let step = match (drift::template_settled(observed, now), lacking) {
         (Ok(()), Some(lacking)) if engine_waiting(observed).is_none() => RestartStep::NoRoom(lacking),
-        (Ok(()), _) => end(live, pod, cause(observed, live, pod), actions),
+        (Ok(()), _) => end(observed, live, pod, cause(observed, live, pod), actions),
         (Err(moment), _) => RestartStep::Unsettled(moment),
     };
     restart_pending(pod, step)
@@ -256,21 +256,29 @@ fn replace_altered(
     now: Timestamp,
 ) -> DatabaseWait {
     let step = match drift::settled(observed, now) {
-        Ok(()) => end(live, pod, why, actions),
+        Ok(()) => end(observed, live, pod, why, actions),
         Err(moment) => RestartStep::Unsettled(moment),
     };
     DatabaseWait::PodAltered { pod: pod.name_any(), step }
 }
 
 /// Deletes the pod as soon as it comes back from the template that is there.
-fn end(live: &StatefulSet, pod: &Pod, why: RestartCause, actions: &mut Vec<Action>) -> RestartStep {
+fn end(
+    observed: &Observed,
+    live: &StatefulSet,
+    pod: &Pod,
+    why: RestartCause,
+    actions: &mut Vec<Action>,
+) -> RestartStep {
     if pod.metadata.deletion_timestamp.is_some() {
         return RestartStep::Stopping;
     }
     match safety::may_replace_pod(live) {
         Ok(()) => {
-            // One that starts after all is not ended.
-            let as_read = pod.resource_version().filter(|_| why == RestartCause::WentBack);
+            // One that starts after all is not ended by what rests on its not having started: a newer engine
+            // may have changed the data.
+            let rests_on_it = why == RestartCause::WentBack || !has_started(pod, observed.engine());
+            let as_read = pod.resource_version().filter(|_| rests_on_it);
             let uid = pod.uid().unwrap_or_default();
             actions.push(Action::ReplacePod(pod.name_any(), uid, as_read, why.clone()));
             RestartStep::Deleting(why)

@@ -20,6 +20,7 @@ use crate::controller::database::build;
 use crate::controller::database::messages::rotation as sentences;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::{Child, Credentials, HeldSecret};
+use crate::controller::database::upgrade::{self, Phase};
 use crate::controller::database::wait::{DatabaseWait, RotationRefusal, RotationWait};
 use crate::controller::safety;
 use crate::engine::client::Access;
@@ -92,10 +93,12 @@ pub(super) fn before_start(
 }
 
 /// The plan of a spec that cannot be carried out, which a person must mend: the engine that was stopped for a
-/// rotation is not left so. It begins with the password that the Secret has, and is rotated later.
+/// rotation, or to be changed, is not left so. It begins from the template that is there, with the password
+/// that the Secret has, and is rotated or changed later.
 pub(super) fn started_again(mut plan: Plan, observed: &Observed) -> Plan {
     let spec = &observed.database.spec;
-    let may_be_stopped = spec.engine.kind == EngineType::Questdb && spec.adopt.is_none();
+    let is_changed = upgrade::in_phase(&observed.database, Phase::Trying).is_some();
+    let may_be_stopped = (spec.engine.kind == EngineType::Questdb || is_changed) && spec.adopt.is_none();
     // A machine with the label stays: the database was not paused.
     let stays = |node: &Node| node.metadata.deletion_timestamp.is_none();
     if let Some(live) = observed.stateful_set.ours()

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 
 use super::comparison::{self, Finding};
 use super::facts::{adoption, is_outdated};
+use super::started;
 use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage, VOLUME_TYPES};
 use crate::controller::database::build;
 use crate::controller::database::cause::InvalidSpec;
@@ -48,7 +49,9 @@ fn name(observed: &Observed) -> Option<InvalidSpec> {
 
 /// A newer version of QuestDB was started on the data.
 fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
-    let started = observed.database.status.as_ref()?.engine_version.as_ref()?;
+    // The pod may have started one since the last pass.
+    let known = observed.database.status.as_ref().and_then(|status| status.engine_version.clone());
+    let started = &started::newest(observed, known)?;
     let engine = &observed.database.spec.engine;
     let version = engine.version.as_ref().filter(|_| engine.kind == EngineType::Questdb)?;
     release::is_older(version, started)

@@ -2,7 +2,7 @@
 //! `check.rs` holds every plan to. Pure.
 
 use super::action::{Action, Plan};
-use crate::controller::database::wait::{DatabaseWait, ReloadWait, ReplaceStep, RestartStep};
+use crate::controller::database::wait::{DatabaseWait, ReloadWait, ReplaceStep, RestartStep, UpgradeWait};
 
 /// What makes the next pass over a Database follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,16 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::Restore(_)
         | DatabaseWait::Rotation(_)
+        | DatabaseWait::Upgrade(
+            UpgradeWait::AwaitingBackup(_)
+            | UpgradeWait::BackupFailed(_)
+            | UpgradeWait::Recording
+            | UpgradeWait::Opening
+            | UpgradeWait::BackingUp(..)
+            | UpgradeWait::GoingBack(_)
+            | UpgradeWait::AwaitingSnapshot(_)
+            | UpgradeWait::NoWayBack(..),
+        )
         | DatabaseWait::Reload(ReloadWait::Asking | ReloadWait::Unanswered(_) | ReloadWait::Loading)
         | DatabaseWait::DataRetained { .. }
         | DatabaseWait::NotAdoptable(_)
@@ -66,6 +76,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Reload(ReloadWait::Rejected(_))
         | DatabaseWait::WentBack(..)
         | DatabaseWait::EngineWentBack(..)
+        | DatabaseWait::Upgrade(UpgradeWait::WentBack { .. })
         | DatabaseWait::NotGoingBack { .. }
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused

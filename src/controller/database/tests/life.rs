@@ -14,6 +14,7 @@ mod observed;
 mod passing;
 mod resting;
 mod rotating;
+mod upgrading;
 
 use std::mem::take;
 use std::sync::LazyLock;
@@ -81,6 +82,8 @@ struct Life {
     pods_made: usize,
     /// The retention records of what was replaced in place, and what is wrong with the backup.
     in_place: in_place::InPlace,
+    /// The data, the Backups, and the engine that does not serve.
+    upgrading: upgrading::Upgrading,
     /// What its policy said when the Volume went.
     volume_ended: Option<DeletionPolicy>,
     /// The Volume, or the Secret, was deleted by another client: a person must act.
@@ -126,6 +129,7 @@ impl Life {
             volumes_made: 0,
             pods_made: 0,
             in_place: in_place::InPlace::default(),
+            upgrading: upgrading::Upgrading::default(),
             volume_ended: None,
             is_broken: false,
             no_capacity: 0,

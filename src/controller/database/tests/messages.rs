@@ -7,6 +7,7 @@ mod next_start;
 mod reload;
 mod restore;
 mod rotation;
+mod upgrade;
 
 use self::causes::{alterations, node_deletions, replace_causes, restart_causes};
 use super::*;
@@ -281,6 +282,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(restore::waits().into_iter().chain(reload::waits()).chain(rotation::waits()));
+    waits.extend(upgrade::waits());
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
@@ -325,6 +327,8 @@ fn others() -> Vec<(&'static str, String)> {
         ("events::node_deleted", events::node_deleted("orders-1", "CAUSE")),
         ("events::restore_decided", restore::decided()),
         ("events::restored_in_place", restore::in_place()),
+        ("upgrade::begun", upgrade::begun()),
+        ("upgrade::done", upgrade::done()),
         ("events::volume_created", events::volume_created("orders-x", settled().volume.ours().unwrap())),
         ("events::volume_changed", events::volume_changed("orders-x", &json!({"size": "200Gi"}))),
         ("events::volume_deleted", events::volume_deleted("orders-x")),

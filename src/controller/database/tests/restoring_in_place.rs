@@ -171,7 +171,7 @@ fn an_older_version_and_its_data_come_back_in_one_edit() {
     let record = begun(&world);
     let serving = replaced(world, &record, 10, true);
     assert_eq!(serving.database.status.as_ref().unwrap().engine_version.as_deref(), Some("9.3.3"));
-    assert_eq!(plan_of(&serving), "[] as wanted");
+    assert_eq!(plan_of(&serving), "[apply service service-uid] Progressing");
 }
 
 #[test]
@@ -260,7 +260,8 @@ fn it_has_ended_when_the_engine_accepts_connections_with_the_data_of_the_backup(
     assert_eq!((shown.startable_at.map(|it| it.0), shown.ended_at), (Some(at(now().as_second() - 10)), None));
     assert!(!starting_events.contains(&"RestoredInPlace".to_owned()));
     let serving = replaced(world, &record, 10, true);
-    assert_eq!(plan_of(&serving), "[] as wanted");
+    let closing = "[apply service service-uid] Progressing";
+    assert_eq!(plan_of(&serving), closing, "no client is let in before the end is recorded");
     let (ended, events) = shown_record(&serving);
     assert_eq!(ended.restored_in_place.unwrap().ended_at, Some(Time(now())));
     assert!(events.contains(&"RestoredInPlace".to_owned()), "{events:?}");

@@ -139,6 +139,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         release: None,
         restored: None,
         restored_in_place: None,
+        upgrade: None,
         initialization: None,
         history,
     } = new

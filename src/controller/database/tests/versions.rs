@@ -11,19 +11,26 @@ use crate::api::{Reason, SnapshotId};
 
 #[test]
 fn an_older_version_of_questdb_is_never_started_on_newer_data() {
-    let of = |version: &str, started: Option<&str>| {
+    let world = |version: &str, started: Option<&str>| {
         let mut world = settled_as(json!({}));
         world.database =
             database(json!({"engine": {"type": "questdb", "version": version}}), settled_status());
         world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
         as_applied(&mut world);
         world.database.status.as_mut().unwrap().engine_version = started.map(str::to_owned);
-        line(&plan(&world, now()))
+        world
     };
+    let of = |version: &str, started: Option<&str>| line(&plan(&world(version, started), now()));
     assert_eq!(of("9.3.3", Some("9.3.4")), "[] stalled InvalidSpec");
+    assert_eq!(of("9.3.3", None), "[] stalled InvalidSpec", "the pod has started a newer one since");
     assert!(of("9.3.5", Some("9.3.4")).ends_with("RestartPending"));
-    assert!(of("9.3.3", None).ends_with("RestartPending"), "one that never started changed nothing");
     assert_eq!(of("9.3.4", Some("9.3.4")), "[] as wanted");
+    let mut unstarted = world("9.3.3", None);
+    let waiting = json!({"waiting": {"reason": "ContainerCreating"}});
+    let status = json!({"phase": "Pending", "containerStatuses": [container_status(waiting)]});
+    unstarted.pod = unstarted.pod.map(|pod| pod_with(pod, status));
+    let line = line(&plan(&unstarted, now()));
+    assert!(line.ends_with("RestartPending"), "one that never started changed nothing: {line}");
 }
 
 #[test]

@@ -37,6 +37,14 @@ pub(super) fn word(action: &Action) -> String {
             let what = if record.went_back.is_none() { "restore in place" } else { "go back from" };
             format!("{what} {}", record.backup.snapshot_id)
         }
+        Action::RecordUpgrade(record) => match (&record.went_back, &record.snapshot_id) {
+            (Some(back), _) => {
+                format!("go back from an upgrade, to the data of before: {}", back.data_restored)
+            }
+            (None, Some(id)) => format!("upgrade with {id}"),
+            (None, None) => "begin an upgrade".to_owned(),
+        },
+        Action::CreateBackup(backup) => format!("create Backup {}", backup.name_any()),
         Action::RecordData(_) => "record data".to_owned(),
         Action::ReleaseRecord(record) => format!("give back {}", record.name_any()),
         Action::TakeCredentials(_, held) => format!("take credentials of {}", held.0.name_any()),

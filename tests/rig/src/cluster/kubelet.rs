@@ -144,26 +144,32 @@ impl Kubelets {
         if !due.passed(at, seen.now) {
             return;
         }
-        if let Some(image) = unpullable(pod) {
+        if let Some(image) = image_with(pod, NO_IMAGE) {
             return wait_for_image(server, pod, image);
         }
         self.addresses += 1;
         let [_, second, third, fourth] = self.addresses.to_be_bytes();
         let restarts = before["restartCount"].as_i64().unwrap_or_default()
             + i64::from(before["containerID"].is_string());
+        let is_ready = image_with(pod, NEVER_READY).is_none();
         let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
         let statuses: Vec<Value> = containers
             .map(|container| {
                 json!({"name": container["name"], "image": container["image"],
                     "imageID": container["image"],
-                    "containerID": id, "ready": true, "started": true, "restartCount": restarts,
+                    "containerID": id, "ready": is_ready, "started": true, "restartCount": restarts,
                     "state": {"running": {"startedAt": stamp(seen.now)}}})
             })
             .collect();
         let now = stamp(seen.now);
-        let is = |kind: &str| json!({"type": kind, "status": "True", "lastTransitionTime": now});
-        let conditions: Vec<Value> =
-            ["PodScheduled", "Initialized", "ContainersReady", "Ready"].map(is).to_vec();
+        let is = |(kind, holds): (&str, bool)| json!({"type": kind, "status": if holds { "True" } else { "False" }, "lastTransitionTime": now});
+        let all = [
+            ("PodScheduled", true),
+            ("Initialized", true),
+            ("ContainersReady", is_ready),
+            ("Ready", is_ready),
+        ];
+        let conditions: Vec<Value> = all.map(is).to_vec();
         let status = json!({"metadata": {"uid": uid}, "status": {"phase": "Running",
             "conditions": conditions, "containerStatuses": statuses, "startTime": now,
             "podIP": format!("10.{}.{third}.{fourth}", 128 + second)}});
@@ -175,10 +181,16 @@ impl Kubelets {
     }
 }
 
-/// The image of a container that no registry has.
-fn unpullable(pod: &Value) -> Option<&str> {
+/// In the name of an image that no registry has.
+const NO_IMAGE: &str = "does-not-exist";
+
+/// In the name of an image whose program runs, and never accepts connections.
+const NEVER_READY: &str = "never-ready";
+
+/// The image of a container that has this in its name.
+fn image_with<'a>(pod: &'a Value, part: &str) -> Option<&'a str> {
     let containers = pod["spec"]["containers"].as_array().into_iter().flatten();
-    containers.map(|it| text(&it["image"])).find(|image| image.contains("does-not-exist"))
+    containers.map(|it| text(&it["image"])).find(|image| image.contains(part))
 }
 
 fn wait_for_image(server: &Server, pod: &Value, image: &str) {

@@ -6,24 +6,25 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
-use crate::api::Volume;
-use crate::api::database::{FormerData, RestoreInPlace, Restored, RestoredInPlace};
+use crate::api::database::{FormerData, Restored, RestoredInPlace};
+use crate::api::{DatabaseStatus, Volume};
 use crate::controller::database::build;
-use crate::controller::database::in_place::{due, goes_on_with, restored_unrecorded};
+use crate::controller::database::in_place::{Due, due, goes_on_with, restored_unrecorded};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::plan::action::{Action, Plan};
 use crate::controller::database::plan::facts::slowly;
 use crate::controller::database::plan::restore::{Backup, backup};
 use crate::controller::database::plan::{permission, prerequisites, total_storage};
+use crate::controller::database::upgrade::{self, Phase};
 use crate::controller::database::wait::{DatabaseWait, RestoreWait};
 use crate::time::whole_second;
 
 /// Begins, if the backup fits and everything that the spec says can be carried out: an engine that is stopped
 /// for it must be able to start again.
 pub(super) fn begun(observed: &Observed, now: Timestamp) -> Option<Plan> {
-    let (wanted, volume) = requested(observed)?;
+    let (due, volume) = requested(observed)?;
     let Backup::Fits(restored) = backup(observed) else { return None };
-    let record = record(observed, wanted, volume, &restored, now)?;
+    let record = record(observed, &due, volume, &restored, now)?;
     if !observed.database.spec.running || !can_start(observed, &record) {
         return None;
     }
@@ -33,7 +34,7 @@ pub(super) fn begun(observed: &Observed, now: Timestamp) -> Option<Plan> {
 }
 
 /// The restore in place that is to begin, and the Volume that makes room for it.
-fn requested(observed: &Observed) -> Option<(&RestoreInPlace, &Volume)> {
+fn requested(observed: &Observed) -> Option<(Due, &Volume)> {
     let volume = observed
         .volume
         .ours()
@@ -47,31 +48,47 @@ fn requested(observed: &Observed) -> Option<(&RestoreInPlace, &Volume)> {
 
 fn record(
     observed: &Observed,
-    wanted: &RestoreInPlace,
+    due: &Due,
     volume: &Volume,
     restored: &Restored,
     now: Timestamp,
 ) -> Option<RestoredInPlace> {
-    let (status, of_volume) = (observed.database.status.as_ref()?, volume.status.as_ref()?);
+    let status = observed.database.status.as_ref()?;
+    let former = former(status, volume).or_else(|| {
+        // A Volume that never had an EBS volume leaves the one before it, which is retained.
+        let last = status.restored_in_place.as_ref().filter(|last| last.no_way_back)?;
+        Some(last.former.clone())
+    })?;
+    // What an upgrade is gone back from, or is about to be, no engine of before is to be started on.
+    let is_touched =
+        upgrade::underway(&observed.database).is_some_and(|(phase, _)| phase != Phase::BackingUp);
+    let is_of_upgrade = is_touched || former.volume_uid != volume.uid()?;
     Some(RestoredInPlace {
-        generation: wanted.generation,
+        generation: due.request.generation,
         backup: restored.clone(),
-        initialization_rate: wanted.initialization_rate,
-        timeout_minutes: wanted.timeout_minutes,
-        former: FormerData {
-            volume_uid: volume.uid()?,
-            volume_id: of_volume.volume_id.clone()?,
-            persistent_volume_name: of_volume.persistent_volume_name.clone()?,
-            size: volume.spec.size.clone(),
-            zone: volume.spec.zone.clone(),
-            restored: status.restored.clone(),
-            engine_version: status.engine_version.clone(),
-            served: status.served.clone(),
-        },
+        initialization_rate: due.request.initialization_rate,
+        timeout_minutes: due.request.timeout_minutes,
+        no_way_back: is_of_upgrade,
+        former,
         started_at: Time(whole_second(now)),
         startable_at: None,
         went_back: None,
         ended_at: None,
+    })
+}
+
+/// The data that the database has.
+fn former(status: &DatabaseStatus, volume: &Volume) -> Option<FormerData> {
+    let of_volume = volume.status.as_ref()?;
+    Some(FormerData {
+        volume_uid: volume.uid()?,
+        volume_id: of_volume.volume_id.clone()?,
+        persistent_volume_name: of_volume.persistent_volume_name.clone()?,
+        size: volume.spec.size.clone(),
+        zone: volume.spec.zone.clone(),
+        restored: status.restored.clone(),
+        engine_version: status.engine_version.clone(),
+        served: status.served.clone(),
     })
 }
 
@@ -82,8 +99,10 @@ fn can_start(observed: &Observed, record: &RestoredInPlace) -> bool {
     // The engine that could not be started would be tried again.
     let has_gone_back = status.served.as_ref().is_some_and(|served| served.went_back.is_some());
     goes_on_with(status, record);
+    // A database that goes back is down: the platform's limit does not keep it so.
+    let has_room = || record.no_way_back || lacking_room(observed, record) == Some(0);
     !has_gone_back
-        && lacking_room(observed, record) == Some(0)
+        && has_room()
         && permission::engine(observed).is_none()
         && prerequisites::check(&restored, &mut Vec::new()).is_ok()
 }
@@ -98,7 +117,7 @@ fn lacking_room(observed: &Observed, record: &RestoredInPlace) -> Option<i32> {
 
 /// Why the restore in place that is requested does not begin.
 pub(super) fn refused(observed: &Observed, now: Timestamp) -> Option<(RestoreWait, Duration)> {
-    let (wanted, volume) = requested(observed)?;
+    let (due, volume) = requested(observed).filter(|(due, _)| !due.of_upgrade)?;
     // Backups are not watched.
     let (soon, slowly) = (observed.timing.requeue_interval, slowly(observed));
     Some(match backup(observed) {
@@ -106,7 +125,7 @@ pub(super) fn refused(observed: &Observed, now: Timestamp) -> Option<(RestoreWai
         Backup::Awaited(wait) => (wait, soon),
         Backup::Fits(_) if !observed.database.spec.running => (RestoreWait::Paused, slowly),
         Backup::Fits(restored) => {
-            let record = record(observed, wanted, volume, &restored, now);
+            let record = record(observed, &due, volume, &restored, now);
             match record.and_then(|record| lacking_room(observed, &record)) {
                 Some(lacking) if lacking > 0 => (RestoreWait::NoStorage(lacking), slowly),
                 Some(_) | None => (RestoreWait::Recording(restored.snapshot_id), soon),

@@ -157,6 +157,8 @@ impl Life {
             Action::RecordRestoreInPlace(record) => {
                 self.status().restored_in_place = Some(record.clone());
             }
+            Action::RecordUpgrade(record) => self.status().upgrade = Some(record.clone()),
+            Action::CreateBackup(backup) => self.create_backup(backup),
             Action::RecordData(record) => goes_on_with(self.status(), record),
             Action::RecordZone(zone) => self.status().zone = Some(zone.clone()),
             Action::CreateVolume(volume) => self.create_volume(volume),
@@ -226,6 +228,7 @@ impl Life {
         }
         self.volumes_made += 1;
         assert_eq!(self.volumes_made, 1, "an empty volume takes the place of one that was there");
+        self.take_data(volume);
         let mut volume = with_uid(volume.clone(), &self.new_uid());
         volume.metadata.generation = Some(1);
         volume.metadata.creation_timestamp = Some(Time(self.now));

@@ -72,6 +72,8 @@ pub(super) enum Event {
     TakeBack,
     /// Another client sets the number of pods to one.
     ScaleUp,
+    /// This is the version of the engine from now on.
+    Version(&'static str),
 }
 
 const TYPES: [&[&str]; 4] =

@@ -82,6 +82,7 @@ impl Life {
                 spec.access.password_generation = Some(before + 1);
             }),
             Event::RestoreInPlace => self.edit(in_place::request),
+            Event::Version(version) => self.edit(|spec| spec.engine.version = Some(version.to_owned())),
             Event::ScaleUp => {
                 if let Some(uid) = self.stateful_set.as_ref().and_then(ResourceExt::uid) {
                     self.scale(&uid, 1);

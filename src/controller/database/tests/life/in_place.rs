@@ -19,7 +19,7 @@ use crate::controller::volume::build as volumes;
 #[derive(Clone, Default)]
 pub(super) struct InPlace {
     /// The retention records.
-    records: Vec<PersistentVolume>,
+    pub(super) records: Vec<PersistentVolume>,
     /// No engine serves the data of the backup.
     is_bad: bool,
 }
@@ -49,6 +49,7 @@ impl Life {
         let volume = self.volume.take().unwrap();
         self.claim = Claim::Absent;
         let status = volume.status.clone().unwrap();
+        self.leave_data(status.persistent_volume_name.as_deref().unwrap());
         let id = status.volume_id.unwrap();
         let mut record =
             volumes::persistent_volume(&volume, &id, &Size::from_gib(100), "freehold", Some("c".to_owned()));
@@ -90,7 +91,8 @@ impl Life {
         let is_named = |it: &&PersistentVolume| it.metadata.name.as_deref() == named;
         let found = self.volume.is_none() && named.is_none() && !self.is_deleting();
         Kept {
-            restore: if is_due { backup() } else { RestoreView::NotRead },
+            restore: self.way_back().unwrap_or_else(|| if is_due { backup() } else { RestoreView::NotRead }),
+            backups: self.backups(),
             record: self.in_place.records.iter().find(is_named).cloned(),
             found: found.then(|| self.in_place.records.iter().filter_map(retention::read).collect()),
             ..Kept::default()
@@ -110,7 +112,9 @@ impl Life {
         let from = init.into_iter().flatten().flat_map(|container| container.env.iter().flatten());
         let from = from.filter(|variable| variable.name == "RESTORED_FROM").find_map(|it| it.value.clone());
         let volume = self.volume.as_ref().unwrap();
-        assert_eq!(from.as_ref(), volume.spec.snapshot_id.as_ref().map(|id| &id.0), "what it recovers from");
+        // One of a stopped database needs no recovery.
+        let id = volume.spec.snapshot_id.as_ref().filter(|id| !self.is_of_stopped(id));
+        assert_eq!(from.as_ref(), id.map(|id| &id.0), "what it recovers from");
     }
 
     fn waits_for(&self, waiting: Option<&DatabaseWait>) -> &'static str {
@@ -156,7 +160,7 @@ fn life(is_bad: bool) -> Life {
 }
 
 /// What a restore gets over.
-fn troubles() -> impl Strategy<Value = Event> {
+pub(super) fn troubles() -> impl Strategy<Value = Event> {
     prop_oneof![
         3 => delays(),
         1 => Just(Event::Types(&["m7i.large"])),

@@ -108,8 +108,9 @@ impl Life {
             return false;
         }
         let Some(pod) = self.pod.as_ref().filter(|pod| !has_started(pod, None)) else {
-            let accepts = self.accepts_data();
+            let accepts = self.accepts_data() && self.is_good();
             if accepts {
+                self.check_rows();
                 self.show(true, 0);
             }
             return accepts;
@@ -126,6 +127,7 @@ impl Life {
         let (uid, host) = (pod.metadata.uid.clone(), host_of(pod));
         let host = self.machines.iter_mut().find(|machine| machine.core_node_name() == host);
         host.unwrap().engine = uid;
+        self.begins_with_data();
         self.begins_with_password();
         self.mounts_files();
         self.show(false, 0);

@@ -24,8 +24,10 @@ impl Life {
             self.settle_flush(),
             self.settle_pod(),
             self.settle_stateful_set(),
+            self.settle_backups(),
         ];
         self.is_moving = moved.contains(&true);
+        self.write_rows();
     }
 
     fn settle_machines(&mut self) -> bool {

@@ -59,6 +59,7 @@ pub(super) fn in_place() -> String {
         backup: restored(),
         initialization_rate: None,
         timeout_minutes: 60,
+        no_way_back: false,
         former: FormerData {
             volume_uid: t("6f1c2a54"),
             volume_id: VolumeId(t("vol-1")),

@@ -1,16 +1,16 @@
 //! The newest version of the engine that was started on the data: no older one may be. Pure.
 
-use super::observe::Observed;
-use super::plan::facts::{inputs_of_pod, wanted_inputs};
-use super::pod::{self, engine_container};
+use super::facts::{inputs_of_pod, wanted_inputs};
 use crate::api::database::EngineType;
+use crate::controller::database::observe::Observed;
+use crate::controller::database::pod::{self, engine_container};
 use crate::controller::retention;
 use crate::engine::release;
 
 /// What was known, or what the pod or the record of the retained volume shows if that is newer. QuestDB
 /// rewrites the metadata of its tables when a newer version starts, and an older one does not expect it; the
 /// major versions of PostgreSQL have directories of their own.
-pub(super) fn newest(observed: &Observed, known: Option<String>) -> Option<String> {
+pub(in crate::controller::database) fn newest(observed: &Observed, known: Option<String>) -> Option<String> {
     if observed.database.spec.engine.kind != EngineType::Questdb {
         return known;
     }

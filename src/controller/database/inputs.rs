@@ -1,0 +1,44 @@
+//! The hash of what a pod is made from, by which a change of the spec is recognised. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sha2::{Digest, Sha256};
+
+use crate::api::database::{ConfigValue, DatabaseSpec, Engine};
+
+/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
+/// operator would render differently is not in it, so an upgrade of the operator restarts nothing.
+pub fn inputs_hash(spec: &DatabaseSpec) -> String {
+    let Engine { kind, version, custom } = &spec.engine;
+    // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text,
+    // numbers and maps with text keys are always JSON.
+    let inputs =
+        serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
+    hash(&inputs)
+}
+
+/// The hash of settings.
+pub fn config_hash(config: &BTreeMap<String, ConfigValue>) -> String {
+    hash(&serde_json::to_string(config).unwrap_or_default())
+}
+
+/// The keys of settings whose values differ, in order.
+pub fn changed(from: &BTreeMap<String, ConfigValue>, to: &BTreeMap<String, ConfigValue>) -> Vec<String> {
+    let keys: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
+    keys.into_iter().filter(|key| from.get(*key) != to.get(*key)).cloned().collect()
+}
+
+/// So many hexadecimal digits distinguish what is made for one object.
+const SHORT: usize = 8;
+
+/// The first 8 digits of a text's SHA-256.
+pub fn short_hash(text: &str) -> String {
+    hash(text).chars().take(SHORT).collect()
+}
+
+/// The first 16 digits of a text's SHA-256.
+fn hash(text: &str) -> String {
+    let mut hash = data_encoding::HEXLOWER.encode(&Sha256::digest(text.as_bytes()));
+    hash.truncate(16);
+    hash
+}

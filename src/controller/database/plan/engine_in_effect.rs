@@ -1,0 +1,51 @@
+//! Which engine and settings are carried out in place of those of the spec, because of an upgrade: those that
+//! served, until a backup is taken, and where the database went back to them. Pure.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Pod;
+
+use super::back_to_served::{is_image_of, with_engine};
+use super::comparison::{self, Finding};
+use super::data::template_of;
+use super::{permission, validation};
+use crate::api::database::{ConfigValue, Served, UpgradePolicy};
+use crate::controller::database::observe::Observed;
+use crate::controller::database::pod::engine_container;
+use crate::controller::database::upgrade;
+use crate::controller::engine_container::engine_of;
+
+/// The world of a Database that requests the engine and the settings of before: as long as nothing has begun
+/// for those of its spec, and where it went back.
+pub(super) fn world(requested: &Observed) -> Option<Observed> {
+    if let Some((engine, config)) = upgrade::carried_out(&requested.database) {
+        return Some(with_engine(requested, engine, config));
+    }
+    let (_, served) = due(requested)?;
+    Some(with_engine(requested, &served.engine, &in_force(requested)))
+}
+
+/// What the database serves as, where a changed engine is to be started behind a backup. What cannot be
+/// carried out is said as for any change, and where another engine than the one that served may have been
+/// started, a backup would come too late.
+pub(super) fn due(requested: &Observed) -> Option<(&UpgradePolicy, &Served)> {
+    let (policy, served) = upgrade::due(&requested.database)?;
+    let named = requested.engine();
+    let image_of = |pod: &Pod| engine_container(pod, named).and_then(|engine| engine.image.clone());
+    let of_pod = requested.pod.as_ref().map(image_of);
+    // What another client has changed in the template says nothing of what was started.
+    let set =
+        requested.stateful_set.ours().filter(|_| comparison::stateful_set(requested) != Finding::Altered);
+    let template = set.and_then(template_of);
+    let of_set = template.map(|it| engine_of(&it.containers, named).and_then(|engine| engine.image.clone()));
+    let is_as_served = |image: Option<String>| is_image_of(requested, served, image.as_ref());
+    let is_refused = validation::invalid(requested).is_some() || permission::engine(requested).is_some();
+    (of_pod.is_none_or(is_as_served) && of_set.is_none_or(is_as_served) && !is_refused)
+        .then_some((policy, served))
+}
+
+/// The settings that the engine runs with. What has none on record has none.
+pub(super) fn in_force(requested: &Observed) -> BTreeMap<String, ConfigValue> {
+    let config = requested.database.status.as_ref().and_then(|status| status.config.as_ref());
+    config.map(|config| config.in_force.clone()).unwrap_or_default()
+}

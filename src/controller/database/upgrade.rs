@@ -1,0 +1,113 @@
+//! What the status of a Database says of a change of its engine behind a snapshot. Pure.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+
+use super::inputs::{inputs_hash, short_hash};
+use crate::api::database::{ConfigValue, Engine, Served, Upgrade, UpgradePolicy};
+use crate::api::{Database, SnapshotId};
+
+/// How far an upgrade is that is underway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The engine before it is stopped, and a Backup of the stopped database is taken.
+    BackingUp,
+    /// The changed engine is to be started, or was.
+    Trying,
+    /// The database goes back to the engine and the data of before.
+    GoingBack,
+}
+
+/// The last upgrade.
+pub fn recorded(database: &Database) -> Option<&Upgrade> {
+    database.status.as_ref()?.upgrade.as_deref()
+}
+
+/// The upgrade that has not come to rest, and how far it is.
+pub fn underway(database: &Database) -> Option<(Phase, &Upgrade)> {
+    let upgrade = recorded(database).filter(|upgrade| upgrade.is_underway())?;
+    let phase = match (&upgrade.went_back, &upgrade.snapshot_id) {
+        (Some(_), _) => Phase::GoingBack,
+        (None, None) => Phase::BackingUp,
+        (None, Some(_)) => Phase::Trying,
+    };
+    Some((phase, upgrade))
+}
+
+/// The upgrade that is in this phase.
+pub fn in_phase(database: &Database, phase: Phase) -> Option<&Upgrade> {
+    underway(database).filter(|(it, _)| *it == phase).map(|(_, upgrade)| upgrade)
+}
+
+/// The upgrade that the database went back from, as long as the spec requests it still.
+pub fn held(database: &Database) -> Option<&Upgrade> {
+    recorded(database).filter(|it| !it.is_underway() && it.went_back.is_some() && is_of(database, it))
+}
+
+/// Whether this upgrade is to what the spec requests.
+pub fn is_of(database: &Database, upgrade: &Upgrade) -> bool {
+    upgrade.inputs_hash == inputs_hash(&database.spec)
+}
+
+/// The engine and the settings that are carried out in place of those of the spec, because of an upgrade that
+/// is recorded.
+pub fn carried_out(database: &Database) -> Option<(&Engine, &BTreeMap<String, ConfigValue>)> {
+    let upgrade = match underway(database) {
+        Some((Phase::Trying, _)) => None,
+        Some((Phase::BackingUp | Phase::GoingBack, upgrade)) => Some(upgrade),
+        None => held(database),
+    }?;
+    Some((&upgrade.from.engine, &upgrade.from.config))
+}
+
+/// What the database served as, where the spec requests another engine that is to be started only behind a
+/// backup, and nothing has begun for it.
+pub fn due(database: &Database) -> Option<(&UpgradePolicy, &Served)> {
+    let policy = database.spec.upgrade.as_ref()?;
+    let served = database.status.as_ref()?.served.as_deref()?;
+    let is_held = held(database).is_some()
+        || served.went_back.as_ref().is_some_and(|back| back.engine == database.spec.engine);
+    let is_free = database.spec.running
+        && database.spec.adopt.is_none()
+        && database.metadata.deletion_timestamp.is_none()
+        && underway(database).is_none()
+        && !is_restoring(database);
+    (is_free && !is_held && served.engine != database.spec.engine).then_some((policy, served))
+}
+
+/// Whether the Backups of the Database are of interest.
+pub fn needs_backups(database: &Database) -> bool {
+    due(database).is_some() || underway(database).is_some()
+}
+
+/// Whether an upgrade may have to go back to this snapshot.
+pub fn goes_back_to(database: &Database, snapshot: Option<&SnapshotId>) -> bool {
+    let needed = underway(database).and_then(|(_, upgrade)| upgrade.snapshot_id.as_ref());
+    needed.is_some() && needed == snapshot
+}
+
+/// Whether this Backup is the one that the engine is stopped for: it is taken once the volume is attached to
+/// nothing.
+pub fn is_stopped_for(database: &Database, backup: &str) -> bool {
+    in_phase(database, Phase::BackingUp).is_some_and(|upgrade| upgrade.backup_name == backup)
+}
+
+/// Whether the database may go back to the data that it had: no client is let in until it does not any more.
+pub fn is_closed(database: &Database) -> bool {
+    underway(database).is_some() || is_restoring(database)
+}
+
+/// Whether a restore in place has begun and has not ended.
+fn is_restoring(database: &Database) -> bool {
+    let record = database.status.as_ref().and_then(|status| status.restored_in_place.as_ref());
+    record.is_some_and(|record| record.is_underway())
+}
+
+/// The name of the Backup of the running database: the same one however often it is computed for one change.
+pub fn name_of_running(database: &Database, served: &Served) -> String {
+    let identity = [&database.uid().unwrap_or_default(), &served.pod_uid].map(String::as_str).join("/");
+    let of_spec = inputs_hash(&database.spec);
+    let hash = short_hash(&format!("{identity}/{of_spec}"));
+    format!("{}-upgrade-{hash}-running", database.name_any())
+}
