@@ -24,7 +24,7 @@ use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
 use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place, upgrade};
 use super::plan::{going_back, next_start, reload, rotation, started};
-use super::upgrade::is_closed;
+use super::upgrade as upgrade_record;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
 use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Occurrence, Replacement};
@@ -113,15 +113,15 @@ pub fn status(
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
     let of_settings = reload::in_effect(world);
-    let served = back_to_served::recorded(observed, of_settings.as_ref().unwrap_or(world), old.served);
+    let carried_out = of_settings.as_ref().unwrap_or(world);
+    let served = back_to_served::recorded(observed, carried_out, old.served);
     let in_place = in_place::shown(observed, old.restored_in_place, now);
+    let (last, back) = (served.as_deref(), in_place.as_deref());
     DatabaseStatus {
         observed_generation: generation,
         first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions)),
         conditions,
-        instance_type: node
-            .and_then(|node| node.status.as_ref())
-            .and_then(|status| status.instance_type.clone()),
+        instance_type: node.and_then(|node| node.status.as_ref()?.instance_type.clone()),
         // The last name stays after the deletion: the next ordinal is derived from it.
         node_name: node.map(ResourceExt::name_any).or(old.node_name),
         volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
@@ -133,7 +133,7 @@ pub fn status(
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(world, old.config),
         auto_grow: auto_grow::shown(observed, old.auto_grow, now),
-        upgrade: upgrade::shown(observed, old.upgrade, served.as_deref(), in_place.as_deref(), now),
+        upgrade: upgrade::shown(observed, carried_out, old.upgrade, last, back, now),
         served,
         adoption: going_back::record(observed, old.adoption),
         release: old.release,
@@ -300,11 +300,16 @@ fn available(observed: &Observed) -> Entry {
     };
     match running_engine(observed) {
         None if !service => Entry::no(Type::Available, Reason::Pending, messages::NO_SERVICE),
-        None if is_closed(&observed.database) => {
-            Entry::no(Type::Available, Reason::Pending, messages::SERVICE_CLOSED)
-        }
+        None if is_closed(observed) => Entry::no(Type::Available, Reason::Pending, messages::SERVICE_CLOSED),
         waiting => entry(Type::Available, waiting, messages::AVAILABLE),
     }
+}
+
+/// Whether the Service keeps clients out, or is about to.
+fn is_closed(observed: &Observed) -> bool {
+    let live = observed.service.ours();
+    upgrade_record::is_closed(&observed.database)
+        || live.is_some_and(|live| build::is_closed_service(&observed.names, live))
 }
 
 /// Why something is not there: because it is not wanted now, or because it is awaited.

@@ -28,6 +28,8 @@ pub enum Unreleasable {
     ClaimDeleted(String),
     /// The engine may have the next password already, which the Secret does not have in force.
     Rotating,
+    /// The Service keeps clients out, since the database may go back to the data that it had.
+    Closed,
     /// The pod of this name does not run on the machine of the Database.
     NoPod(String),
 }

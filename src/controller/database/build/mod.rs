@@ -48,7 +48,7 @@ pub use secret::{
     CredentialsError, check_credentials, credentials, next_password, of_generation, password_generation,
     retained, taken_over, value, with_next, with_next_in_force,
 };
-pub use service::{host, service};
+pub use service::{host, is_closed_service, service, with_selector};
 pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};
 pub use template::changed_fields;

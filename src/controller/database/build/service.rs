@@ -1,5 +1,7 @@
 //! Builds the Service that clients connect to.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -11,11 +13,7 @@ use crate::engine::Profile;
 /// The Service: inside the cluster, the engine's ports under their own numbers; and `metrics`, which only
 /// what scrapes metrics reaches. One that is closed selects no pod.
 pub fn service(names: &Names, profile: &Profile, is_closed: bool) -> Service {
-    let mut selector = names.selector.clone();
-    if is_closed {
-        // Another value, and no further label: a merge patch would not remove that one again.
-        selector.insert(DATABASE_UID_LABEL.to_owned(), format!("{}-closed", names.uid));
-    }
+    let selector = selector(names, is_closed);
     let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| (port.name, port));
     let metrics = profile.metrics_port().map(|port| ("metrics", port));
     let ports = clients
@@ -38,6 +36,30 @@ pub fn service(names: &Names, profile: &Profile, is_closed: bool) -> Service {
         }),
         status: None,
     }
+}
+
+fn selector(names: &Names, is_closed: bool) -> BTreeMap<String, String> {
+    let mut selector = names.selector.clone();
+    if is_closed {
+        // Another value, and no further label: a merge patch would not remove that one again.
+        selector.insert(DATABASE_UID_LABEL.to_owned(), format!("{}-closed", names.uid));
+    }
+    selector
+}
+
+/// The Service that is there, opened or closed, and nothing else of it changed; `None` where it is so.
+pub fn with_selector(names: &Names, live: &Service, is_closed: bool) -> Option<Service> {
+    let mut spec = live.spec.clone()?;
+    let wanted = selector(names, is_closed);
+    let differs = spec.selector.as_ref() != Some(&wanted);
+    spec.selector = Some(wanted);
+    differs.then(|| Service { metadata: owned(names, &names.service), spec: Some(spec), status: None })
+}
+
+/// Whether the Service was closed.
+pub fn is_closed_service(names: &Names, live: &Service) -> bool {
+    let has = live.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    has == Some(&selector(names, true))
 }
 
 /// The Service's name in the cluster's DNS.

@@ -52,6 +52,9 @@ impl Unreleasable {
             Self::Rotating => "its password is being rotated, and the engine may have the next one already, \
                 which the Secret has as next-password"
                 .to_owned(),
+            Self::Closed => "its Service keeps clients out, since it may go back to the data that it had \
+                (status.upgrade, status.restoredInPlace)"
+                .to_owned(),
             Self::NoPod(pod) => format!("pod {pod} does not run on the machine of this Database"),
         };
         format!(

@@ -96,6 +96,13 @@ pub(super) fn service(observed: &Observed, profile: &Profile) -> Option<Action> 
         .map(|service| Action::ApplyService(Box::new(service)))
 }
 
+/// Opens or closes the Service where nothing else of it can be rendered.
+pub(super) fn selector_of_service(observed: &Observed) -> Option<Action> {
+    let live = observed.service.ours()?;
+    let wanted = build::with_selector(&observed.names, live, is_closed(&observed.database))?;
+    Some(Action::ApplyService(Box::new(bound(live, wanted))))
+}
+
 /// The engine's ConfigMap, ServiceAccount, Service, NetworkPolicy and PodDisruptionBudget: before the
 /// machine, since a child that is refused must cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {

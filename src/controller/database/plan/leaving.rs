@@ -1,7 +1,7 @@
 //! Whether a Database that was deleted leaves now, or goes on until it can be released; and as what it is
 //! released. Pure.
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt;
 
@@ -13,12 +13,14 @@ use crate::api::keys::DATABASE_NODE_LABEL;
 use crate::api::{ConditionType, Database, Node, Volume};
 use crate::cluster::finalizer;
 use crate::controller::conditions;
+use crate::controller::database::build;
 use crate::controller::database::object_name::{ObjectKind, ObjectName};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::observe::legacy::Legacy;
 use crate::controller::database::pod;
 use crate::controller::database::unreleasable::Unreleasable;
+use crate::controller::database::upgrade::is_closed;
 
 /// Whether the Database is on its way out: deleted, not protected from it, and not to be released later. A
 /// protection that is set after something was released comes too late.
@@ -155,6 +157,10 @@ pub(super) fn unreleasable(observed: &Observed) -> Option<Unreleasable> {
         let object = ObjectName::new(ObjectKind::Node, host.name_any());
         let message = condition_message(host.conditions(), ConditionType::Ready);
         return Some(Unreleasable::NotReady { object, message });
+    }
+    let is_closed_service = |live: &Service| build::is_closed_service(&observed.names, live);
+    if is_closed(&observed.database) || observed.service.ours().is_some_and(is_closed_service) {
+        return Some(Unreleasable::Closed);
     }
     if let Some(claim) = ending_claim(observed) {
         return Some(Unreleasable::ClaimDeleted(claim.name_any()));

@@ -3,9 +3,9 @@
 
 use jiff::Timestamp;
 
-use super::action::Plan;
+use super::action::{Action, Plan};
 use super::machines::{self, Machines, can_serve, must_be_left};
-use super::{placement, replacement, rollout};
+use super::{access, placement, replacement, rollout};
 use crate::controller::database::observe::Observed;
 use crate::time::sooner;
 
@@ -15,6 +15,10 @@ use crate::time::sooner;
 /// Nothing of the engine changes: the pod comes back from the template that is there. A machine that can
 /// still serve is not left, since its pod may not be able to start anywhere else, as without its Secret.
 pub(super) fn despite(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
+    // Clients of an engine that goes on are not kept out for what a person must mend.
+    if !plan.actions.iter().any(|action| matches!(action, Action::ApplyService(_))) {
+        plan.actions.extend(access::selector_of_service(observed));
+    }
     let is_known = observed.volume.ours().is_some() && observed.stateful_set.ours().is_some();
     let Some(decided) = machines::of(observed)
         .filter(|machines| is_known && observed.node_name_taken.is_none() && is_needed(observed, machines))

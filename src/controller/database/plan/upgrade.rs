@@ -11,15 +11,17 @@ mod way_back;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use self::recording::recording;
-use self::way_back::{go_back, going_back};
+use self::way_back::{go_back, going_back, stopped};
 use super::action::Plan;
 use super::back_to_served::{is_unstarted_without_image, with_engine};
-use super::facts::{engine_waiting, inputs_of_pod, slowly};
+use super::comparison::{self, Finding};
+use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, replicas, slowly};
 use super::going_back::ready_to_start;
 use super::leaving::is_leaving;
 use super::machines::{self, is_initialized, is_lost};
@@ -58,12 +60,19 @@ fn edited(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Option<Plan
         return None;
     }
     let spec = &observed.database.spec;
-    let is_untouched = is_unstarted_without_image(observed);
-    if spec.engine == upgrade.from.engine {
-        return (!is_untouched).then(|| go_back(upgrade, TAKEN_BACK.to_owned(), observed, now));
+    let is_untouched = is_unstarted_without_image(observed) || is_not_begun(observed, upgrade);
+    let is_set_back = spec.engine == upgrade.from.engine;
+    if is_untouched && is_set_back {
+        return None;
     }
-    if !is_untouched && !may_follow(&upgrade.to, &spec.engine) {
-        return Some(go_back(upgrade, CHANGED.to_owned(), observed, now));
+    if !is_untouched && (is_set_back || !may_follow(&upgrade.to, &spec.engine)) {
+        let why = if is_set_back { TAKEN_BACK } else { CHANGED };
+        // Until there is something to go back to, the engine that is tried may be requested again.
+        return Some(if is_backed_up(observed, upgrade) {
+            go_back(upgrade, why.to_owned(), observed, now)
+        } else {
+            stopped(observed, upgrade, now)
+        });
     }
     let record = Upgrade {
         to: spec.engine.clone(),
@@ -74,8 +83,19 @@ fn edited(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Option<Plan
     Some(recording(observed, record))
 }
 
+/// Whether the template is that of before still, and nothing runs.
+fn is_not_begun(observed: &Observed, upgrade: &Upgrade) -> bool {
+    let of_former = inputs_of_former(observed, upgrade);
+    let set = observed.stateful_set.ours().filter(|_| comparison::stateful_set(observed) == Finding::Same);
+    let is_of_former = |live: &StatefulSet| replicas(live) == 0 && inputs_of_set(live) == Some(&of_former);
+    observed.pod.is_none() && set.is_some_and(is_of_former)
+}
+
 /// Whether the next engine reads what this one may have written, for certain.
 fn may_follow(tried: &Engine, next: &Engine) -> bool {
+    if tried == next {
+        return true;
+    }
     let versions = tried.version.as_ref().zip(next.version.as_ref());
     tried.kind != EngineType::Custom && versions.is_some_and(|(tried, next)| !is_older(next, tried))
 }
@@ -120,8 +140,12 @@ fn is_serving(observed: &Observed, upgrade: &Upgrade) -> bool {
 
 /// Whether the pod was made from what the database served as before.
 fn is_of_former(observed: &Observed, pod: &Pod, upgrade: &Upgrade) -> bool {
+    inputs_of_pod(observed, pod) == Some(inputs_of_former(observed, upgrade))
+}
+
+fn inputs_of_former(observed: &Observed, upgrade: &Upgrade) -> String {
     let before = with_engine(observed, &upgrade.from.engine, &upgrade.from.config);
-    inputs_of_pod(observed, pod) == Some(inputs_hash(&before.database.spec))
+    inputs_hash(&before.database.spec)
 }
 
 /// The plan, which says that the database went back unless it waits for more than that.
@@ -146,10 +170,11 @@ pub(super) fn told(mut plan: Plan, requested: &Observed) -> Plan {
     plan
 }
 
-/// The record after a pass; `before` is what this pass' writes left, and `served` and `in_place` are what the
-/// status says after it.
+/// The record after a pass; `before` is what this pass' writes left, and `served` and `restored` are what the
+/// status says after it. `carried_out` is the world without the settings that the engine rejects.
 pub(in crate::controller::database) fn shown(
     requested: &Observed,
+    carried_out: &Observed,
     before: Option<Box<Upgrade>>,
     served: Option<&Served>,
     restored: Option<&RestoredInPlace>,
@@ -170,10 +195,13 @@ pub(in crate::controller::database) fn shown(
             let has_other_data = restored.is_some_and(RestoredInPlace::is_underway);
             (!has_other_data && !is_given_up(requested, &record)).then_some(record)
         }
-        Phase::Trying => tried(requested, record, served, restored, now),
+        Phase::Trying => tried(carried_out, record, served, restored, now),
         Phase::GoingBack => {
-            let has_begun = in_place::has_begun(database);
-            let is_over = restored.is_some_and(|it| it.is_underway() != has_begun);
+            // What this pass has begun is in `restored` already. Another restore than its own ends it, too.
+            let is_own = |it: &RestoredInPlace| {
+                it.no_way_back && Some(&it.backup.snapshot_id) == record.snapshot_id.as_ref()
+            };
+            let is_over = restored.is_some_and(|it| it.is_underway() != is_own(it));
             let ended_at = is_over.then(|| Time(whole_second(now)));
             Some(Box::new(Upgrade { ended_at, ..*record }))
         }

@@ -30,6 +30,7 @@ pub(super) fn unreleasable() -> Vec<Unreleasable> {
         },
         Unreleasable::ClaimDeleted(text("orders-gqmgm")),
         Unreleasable::Rotating,
+        Unreleasable::Closed,
         Unreleasable::NoPod(text("orders-0")),
     ])
 }

@@ -136,7 +136,8 @@ pub(super) fn backing_up(observed: &Observed, upgrade: &Upgrade, now: Timestamp)
     let Some(backups) = &observed.kept.backups else { return Some(Plan::wait(waits(None)).requeue(soon)) };
     let backup = backups.iter().find(|backup| backup.name_any() == *name);
     let message = backup.and_then(|it| condition_message(it.conditions(), ConditionType::Complete));
-    if now >= deadline(observed, upgrade) {
+    let snapshot_id = backup.and_then(|it| it.status.as_ref()?.snapshot_id.as_ref());
+    if snapshot_id.is_none() && now >= deadline(observed, upgrade) {
         return Some(given_up(observed, upgrade, message.as_deref(), now));
     }
     let Some(backup) = backup else {

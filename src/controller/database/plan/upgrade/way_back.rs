@@ -28,6 +28,15 @@ pub(super) fn go_back(upgrade: &Upgrade, message: String, observed: &Observed, n
     Plan::act(actions, wait).requeue(observed.timing.requeue_interval)
 }
 
+/// The engine is stopped until the Backup is complete.
+pub(super) fn stopped(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Plan {
+    let mut actions = Vec::new();
+    let id = upgrade.snapshot_id.clone().unwrap_or_else(|| SnapshotId(String::new()));
+    let waiting = emptied(observed, &mut actions, now);
+    let waiting = waiting.unwrap_or(DatabaseWait::Upgrade(UpgradeWait::AwaitingSnapshot(id)));
+    Plan::act(actions, waiting).requeue(observed.timing.requeue_interval)
+}
+
 /// The engine is stopped until the snapshot can be restored: it is not to change the data any further, and
 /// the one of before must not be started on it. The restore itself is one in place.
 pub(super) fn going_back(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Plan {

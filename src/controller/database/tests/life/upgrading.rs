@@ -79,12 +79,16 @@ impl Life {
 
     /// While the engine serves, and the Service selects its pod, clients write.
     pub(super) fn write_rows(&mut self) {
-        let selector = self.service.as_ref().and_then(|service| service.spec.as_ref()?.selector.as_ref());
-        let uid = selector.and_then(|selector| selector.get(DATABASE_UID_LABEL));
-        if self.is_serving() && uid == Some(&self.names.uid) {
+        if self.is_serving() && self.is_open() {
             self.upgrading.data.rows += 1;
             self.upgrading.acknowledged = self.upgrading.data.rows;
         }
+    }
+
+    /// Whether the Service lets clients in.
+    fn is_open(&self) -> bool {
+        let selector = self.service.as_ref().and_then(|service| service.spec.as_ref()?.selector.as_ref());
+        selector.and_then(|selector| selector.get(DATABASE_UID_LABEL)) == Some(&self.names.uid)
     }
 
     /// The EBS volume makes room for another one.
@@ -177,7 +181,7 @@ impl Life {
     }
 
     fn check_serves(&self, version: &str) {
-        assert!(self.is_serving());
+        assert!(self.is_serving() && self.is_open());
         assert_eq!(self.version().as_deref(), Some(version));
         self.check_rows();
     }
