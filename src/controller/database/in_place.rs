@@ -113,7 +113,7 @@ pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> 
     let is_bound = conditions::is_true(volume.conditions(), ConditionType::Bound);
     let created = volume.metadata.creation_timestamp.as_ref().filter(|_| !is_bound);
     let since = record.startable_at.as_ref().or(created)?;
-    Some(later(since.0, Duration::from_secs(60 * u64::from(record.timeout_minutes))))
+    Some(later(since.0, Duration::from_mins(u64::from(record.timeout_minutes))))
 }
 
 /// What PostgreSQL is to know its password's origin by: a text that the data does not know has it take the

@@ -50,6 +50,14 @@ pub fn is_of(database: &Database, upgrade: &Upgrade) -> bool {
     upgrade.inputs_hash == inputs_hash(&database.spec)
 }
 
+/// The hash of what a pod was made from before this upgrade, with the resources of the spec.
+pub fn inputs_of_former(database: &Database, upgrade: &Upgrade) -> String {
+    let mut spec = database.spec.clone();
+    spec.engine.clone_from(&upgrade.from.engine);
+    spec.config.clone_from(&upgrade.from.config);
+    inputs_hash(&spec)
+}
+
 /// The engine and the settings that are carried out in place of those of the spec, because of an upgrade that
 /// is recorded.
 pub fn carried_out(database: &Database) -> Option<(&Engine, &BTreeMap<String, ConfigValue>)> {

@@ -55,6 +55,13 @@ impl Default for Kept {
     }
 }
 
+impl Kept {
+    /// The Backup of this name, if the Backups were read and it is one of them.
+    pub fn backup(&self, name: &str) -> Option<&Backup> {
+        self.backups.iter().flatten().find(|backup| backup.metadata.name.as_deref() == Some(name))
+    }
+}
+
 /// Reads only what this Database may still need: usually nothing.
 pub(super) async fn observe(
     database: &Database,

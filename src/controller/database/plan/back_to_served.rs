@@ -43,9 +43,7 @@ pub(super) fn told(mut plan: Plan, requested: &Observed) -> Plan {
 /// The plan of a pod that has its machine and its volume; it goes back where its image could not be started
 /// for long.
 pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) -> Plan {
-    let Some(DatabaseWait::Engine(wait)) = engine_waiting(observed) else { return plan };
-    let EngineWait::Failing { failure, .. } = &wait else { return plan };
-    let Some(pod) = observed.pod.as_ref().filter(|_| failure.is_without_image()) else { return plan };
+    let Some((pod, wait)) = observed.pod.as_ref().zip(without_image(observed)) else { return plan };
     if !may_go_back(observed, pod) {
         return plan;
     }
@@ -121,7 +119,7 @@ fn held(requested: &Observed) -> Option<(&Served, &EngineNotStarted)> {
 }
 
 /// Whether the pod has the image of the engine that served.
-fn is_pod_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
+pub(super) fn is_pod_of(observed: &Observed, served: &Served, pod: &Pod) -> bool {
     let image = engine_container(pod, observed.engine()).and_then(|engine| engine.image.as_ref());
     is_image_of(observed, served, image)
 }
@@ -136,12 +134,14 @@ pub(super) fn is_image_of(observed: &Observed, served: &Served, image: Option<&S
 /// Whether the pod tries another image than the one that served, and the kubelet has none to start.
 pub(super) fn is_unstarted_without_image(requested: &Observed) -> bool {
     let Some(served) = record(requested).filter(|served| is_last(requested, served)) else { return false };
-    let pod = requested.pod.as_ref().filter(|pod| !has_started(pod, requested.engine()));
-    let is_without_image = match engine_waiting(requested) {
-        Some(DatabaseWait::Engine(EngineWait::Failing { failure, .. })) => failure.is_without_image(),
-        Some(_) | None => false,
-    };
-    pod.is_some() && is_without_image && !may_have_started_unseen(requested, served)
+    let is_unstarted = requested.pod.as_ref().is_some_and(|pod| !has_started(pod, requested.engine()));
+    is_unstarted && without_image(requested).is_some() && !may_have_started_unseen(requested, served)
+}
+
+/// What the engine waits for, where the kubelet has no image to start.
+fn without_image(observed: &Observed) -> Option<EngineWait> {
+    let Some(DatabaseWait::Engine(wait)) = engine_waiting(observed) else { return None };
+    matches!(&wait, EngineWait::Failing { failure, .. } if failure.is_without_image()).then_some(wait)
 }
 
 /// Whether the last engine that was seen started is that of the pod that served.
@@ -177,7 +177,7 @@ fn may_go_back(observed: &Observed, pod: &Pod) -> bool {
 }
 
 /// Whether the pod was made from the newest template, which is as Freehold applied it.
-pub(super) fn is_of_newest_template(observed: &Observed) -> bool {
+fn is_of_newest_template(observed: &Observed) -> bool {
     let live = observed.stateful_set.ours().filter(|_| comparison::stateful_set(observed) == Finding::Same);
     let is_of_pod = |pod: &Pod| inputs_of_pod(observed, pod) == Some(wanted_inputs(observed));
     live.is_some_and(|live| !is_outdated(observed, live)) && observed.pod.as_ref().is_some_and(is_of_pod)

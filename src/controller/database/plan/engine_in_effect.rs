@@ -3,15 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 
-use super::back_to_served::{is_image_of, with_engine};
+use super::back_to_served::{is_image_of, is_pod_of, with_engine};
 use super::comparison::{self, Finding};
 use super::data::template_of;
 use super::{permission, validation};
 use crate::api::database::{ConfigValue, Served, UpgradePolicy};
 use crate::controller::database::observe::Observed;
-use crate::controller::database::pod::engine_container;
 use crate::controller::database::upgrade;
 use crate::controller::engine_container::engine_of;
 
@@ -30,18 +29,17 @@ pub(super) fn world(requested: &Observed) -> Option<Observed> {
 /// started, a backup would come too late.
 pub(super) fn due(requested: &Observed) -> Option<(&UpgradePolicy, &Served)> {
     let (policy, served) = upgrade::due(&requested.database)?;
-    let named = requested.engine();
-    let image_of = |pod: &Pod| engine_container(pod, named).and_then(|engine| engine.image.clone());
-    let of_pod = requested.pod.as_ref().map(image_of);
+    let is_as_served = |pod: &Pod| is_pod_of(requested, served, pod);
+    let of_pod = requested.pod.as_ref().is_none_or(is_as_served);
     // What another client has changed in the template says nothing of what was started.
     let set =
         requested.stateful_set.ours().filter(|_| comparison::stateful_set(requested) != Finding::Altered);
-    let template = set.and_then(template_of);
-    let of_set = template.map(|it| engine_of(&it.containers, named).and_then(|engine| engine.image.clone()));
-    let is_as_served = |image: Option<String>| is_image_of(requested, served, image.as_ref());
+    let image_of = |template: &PodSpec| engine_of(&template.containers, requested.engine())?.image.clone();
+    let of_set = set
+        .and_then(template_of)
+        .is_none_or(|template| is_image_of(requested, served, image_of(template).as_ref()));
     let is_refused = validation::invalid(requested).is_some() || permission::engine(requested).is_some();
-    (of_pod.is_none_or(is_as_served) && of_set.is_none_or(is_as_served) && !is_refused)
-        .then_some((policy, served))
+    (of_pod && of_set && !is_refused).then_some((policy, served))
 }
 
 /// The settings that the engine runs with. What has none on record has none.

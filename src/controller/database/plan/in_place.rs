@@ -21,10 +21,9 @@ use super::data::{recovers, template_of};
 use super::facts::{
     condition_message, engine_waiting, inputs_of_pod, inputs_of_set, patch, replicas, slowly, wanted_inputs,
 };
-use super::going_back::ready_to_start;
 use super::leaving::is_leaving;
-use super::machines::{self, is_initialized, is_lost};
 use super::pause;
+use super::startable::startable_since;
 use crate::api::database::{RestoreWentBack, RestoredInPlace};
 use crate::api::{ConditionType, DeletionPolicy, Volume, VolumeSpec};
 use crate::controller::blocker::Blocker;
@@ -287,17 +286,7 @@ pub(in crate::controller::database) fn shown(
     else {
         return Some(record);
     };
-    // While there is no machine, the data is not tried.
-    let is_bound = conditions::is_true(volume.conditions(), ConditionType::Bound);
-    let has_machine = machines::of(observed).is_some_and(|machines| {
-        is_initialized(machines.host) && !is_lost(machines.host) && observed.database.spec.running
-    });
-    if !has_machine {
-        record.startable_at = None;
-    } else if record.startable_at.is_none() && is_bound {
-        let startable = observed.pod.as_ref().map_or(Some(now), ready_to_start);
-        record.startable_at = startable.map(|at| Time(whole_second(at)));
-    }
+    record.startable_at = startable_since(observed, record.startable_at.take(), |_| true, now);
     // With the data that it had, the database is as it was, whether that serves or not.
     let is_back = record.went_back.is_some() && is_started(observed, volume);
     if is_back || is_serving(observed, volume) {

@@ -35,6 +35,7 @@ mod rollout;
 mod room;
 pub(super) mod rotation;
 mod sizing;
+mod startable;
 pub(super) mod started;
 mod total_storage;
 pub(super) mod upgrade;

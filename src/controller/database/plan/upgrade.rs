@@ -14,20 +14,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
 
 use self::recording::recording;
 use self::way_back::{go_back, going_back, stopped};
 use super::action::Plan;
-use super::back_to_served::{is_unstarted_without_image, with_engine};
+use super::back_to_served::is_unstarted_without_image;
 use super::comparison::{self, Finding};
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, replicas, slowly};
-use super::going_back::ready_to_start;
 use super::leaving::is_leaving;
-use super::machines::{self, is_initialized, is_lost};
-use crate::api::ConditionType;
+use super::machines::{self, is_lost};
+use super::startable::startable_since;
+use crate::api::Backup;
 use crate::api::database::{Engine, EngineType, RestoredInPlace, Served, Upgrade};
-use crate::controller::conditions;
 use crate::controller::database::in_place;
 use crate::controller::database::inputs::inputs_hash;
 use crate::controller::database::messages::upgrade::{CHANGED, TAKEN_BACK};
@@ -85,7 +83,7 @@ fn edited(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Option<Plan
 
 /// Whether the template is that of before still, and nothing runs.
 fn is_not_begun(observed: &Observed, upgrade: &Upgrade) -> bool {
-    let of_former = inputs_of_former(observed, upgrade);
+    let of_former = upgrade::inputs_of_former(&observed.database, upgrade);
     let set = observed.stateful_set.ours().filter(|_| comparison::stateful_set(observed) == Finding::Same);
     let is_of_former = |live: &StatefulSet| replicas(live) == 0 && inputs_of_set(live) == Some(&of_former);
     observed.pod.is_none() && set.is_some_and(is_of_former)
@@ -111,7 +109,7 @@ pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) ->
         return plan;
     }
     let Some(since) = &upgrade.startable_at else { return plan };
-    let deadline = later(since.0, Duration::from_secs(60 * u64::from(policy.timeout_minutes)));
+    let deadline = later(since.0, Duration::from_mins(u64::from(policy.timeout_minutes)));
     if now < deadline {
         plan.requeue = Some(sooner(until(deadline, now), plan.requeue));
         return plan;
@@ -126,8 +124,7 @@ pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) ->
 
 /// Whether the Backup of the stopped database is complete.
 fn is_backed_up(observed: &Observed, upgrade: &Upgrade) -> bool {
-    let backups = observed.kept.backups.iter().flatten();
-    backups.into_iter().any(|it| it.name_any() == upgrade.backup_name && it.can_be_restored())
+    observed.kept.backup(&upgrade.backup_name).is_some_and(Backup::can_be_restored)
 }
 
 /// Whether the changed engine accepts connections. No client could have connected before this was seen: the
@@ -140,12 +137,7 @@ fn is_serving(observed: &Observed, upgrade: &Upgrade) -> bool {
 
 /// Whether the pod was made from what the database served as before.
 fn is_of_former(observed: &Observed, pod: &Pod, upgrade: &Upgrade) -> bool {
-    inputs_of_pod(observed, pod) == Some(inputs_of_former(observed, upgrade))
-}
-
-fn inputs_of_former(observed: &Observed, upgrade: &Upgrade) -> String {
-    let before = with_engine(observed, &upgrade.from.engine, &upgrade.from.config);
-    inputs_hash(&before.database.spec)
+    inputs_of_pod(observed, pod) == Some(upgrade::inputs_of_former(&observed.database, upgrade))
 }
 
 /// The plan, which says that the database went back unless it waits for more than that.
@@ -245,21 +237,8 @@ fn tried(
         record.ended_at = Some(Time(whole_second(now)));
         return Some(record);
     }
-    // While there is no machine, or no volume, the engine is not tried.
-    let is_bound = requested
-        .volume
-        .ours()
-        .is_some_and(|volume| conditions::is_true(volume.conditions(), ConditionType::Bound));
-    let has_machine = machines::of(requested)
-        .is_some_and(|machines| is_initialized(machines.host) && !is_lost(machines.host) && spec.running);
-    if !has_machine {
-        record.startable_at = None;
-    } else if record.startable_at.is_none() && is_bound {
-        // One that is to be replaced says nothing of the next one.
-        let is_wanted = |pod: &&Pod| inputs_of_pod(requested, pod).as_ref() == Some(&record.inputs_hash);
-        let since = |pod: &Pod| Some(pod).filter(is_wanted).and_then(ready_to_start);
-        let startable = requested.pod.as_ref().map_or(Some(now), since);
-        record.startable_at = startable.map(|at| Time(whole_second(at)));
-    }
+    // A pod that is to be replaced says nothing of the next one.
+    let is_wanted = |pod: &Pod| inputs_of_pod(requested, pod).as_ref() == Some(&record.inputs_hash);
+    record.startable_at = startable_since(requested, record.startable_at.take(), is_wanted, now);
     Some(record)
 }

@@ -78,7 +78,7 @@ fn before_stop(
     if backups.iter().any(|backup| is_fresh(requested, backup, now)) {
         return None;
     }
-    match backups.iter().find(|backup| backup.name_any() == name) {
+    match requested.kept.backup(&name) {
         // It was complete, and other things took a day.
         Some(backup) if backup.can_be_restored() => return None,
         Some(_) => return Some((UpgradeWait::BackupFailed(name), None)),
@@ -133,8 +133,10 @@ pub(super) fn backing_up(observed: &Observed, upgrade: &Upgrade, now: Timestamp)
     let name = &upgrade.backup_name;
     let soon = observed.timing.requeue_interval;
     let waits = |message| DatabaseWait::Upgrade(UpgradeWait::BackingUp(name.clone(), message));
-    let Some(backups) = &observed.kept.backups else { return Some(Plan::wait(waits(None)).requeue(soon)) };
-    let backup = backups.iter().find(|backup| backup.name_any() == *name);
+    if observed.kept.backups.is_none() {
+        return Some(Plan::wait(waits(None)).requeue(soon));
+    }
+    let backup = observed.kept.backup(name);
     let message = backup.and_then(|it| condition_message(it.conditions(), ConditionType::Complete));
     let snapshot_id = backup.and_then(|it| it.status.as_ref()?.snapshot_id.as_ref());
     if snapshot_id.is_none() && now >= deadline(observed, upgrade) {

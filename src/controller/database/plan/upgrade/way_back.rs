@@ -3,7 +3,6 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt;
 
 use crate::api::database::{Upgrade, UpgradeWentBack};
 use crate::api::{ConditionType, SnapshotId};
@@ -31,10 +30,17 @@ pub(super) fn go_back(upgrade: &Upgrade, message: String, observed: &Observed, n
 /// The engine is stopped until the Backup is complete.
 pub(super) fn stopped(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Plan {
     let mut actions = Vec::new();
-    let id = upgrade.snapshot_id.clone().unwrap_or_else(|| SnapshotId(String::new()));
-    let waiting = emptied(observed, &mut actions, now);
-    let waiting = waiting.unwrap_or(DatabaseWait::Upgrade(UpgradeWait::AwaitingSnapshot(id)));
+    let waiting = emptied(observed, &mut actions, now).unwrap_or_else(|| awaiting_snapshot(upgrade));
     Plan::act(actions, waiting).requeue(observed.timing.requeue_interval)
+}
+
+fn awaiting_snapshot(upgrade: &Upgrade) -> DatabaseWait {
+    DatabaseWait::Upgrade(UpgradeWait::AwaitingSnapshot(snapshot_id(upgrade)))
+}
+
+/// Before it is known, nothing is gone back to.
+fn snapshot_id(upgrade: &Upgrade) -> SnapshotId {
+    upgrade.snapshot_id.clone().unwrap_or_else(|| SnapshotId(String::new()))
 }
 
 /// The engine is stopped until the snapshot can be restored: it is not to change the data any further, and
@@ -45,19 +51,16 @@ pub(super) fn going_back(observed: &Observed, upgrade: &Upgrade, now: Timestamp)
         return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }
     let soon = observed.timing.requeue_interval;
-    let id = upgrade.snapshot_id.clone().unwrap_or_else(|| SnapshotId(String::new()));
     let wait = match backup(observed) {
         // EC2 lists it later than it has started it.
         Backup::Refused(RestoreRefusal::NotOurs(_)) if is_expected(observed, upgrade) => {
-            DatabaseWait::Upgrade(UpgradeWait::AwaitingSnapshot(id))
+            awaiting_snapshot(upgrade)
         }
         Backup::Refused(refusal) => {
-            let wait = DatabaseWait::Upgrade(UpgradeWait::NoWayBack(id, refusal));
+            let wait = DatabaseWait::Upgrade(UpgradeWait::NoWayBack(snapshot_id(upgrade), refusal));
             return Plan::act(actions, wait).requeue(slowly(observed));
         }
-        Backup::Awaited(RestoreWait::Incomplete(_)) => {
-            DatabaseWait::Upgrade(UpgradeWait::AwaitingSnapshot(id))
-        }
+        Backup::Awaited(RestoreWait::Incomplete(_)) => awaiting_snapshot(upgrade),
         Backup::Awaited(wait) => DatabaseWait::Restore(wait),
         // What keeps the engine of before from being started at all.
         Backup::Fits(restored) => match prerequisites::check(observed, &mut Vec::new()) {
@@ -70,10 +73,8 @@ pub(super) fn going_back(observed: &Observed, upgrade: &Upgrade, now: Timestamp)
 
 /// Whether the Backup says that there is, or will be, a snapshot.
 fn is_expected(observed: &Observed, upgrade: &Upgrade) -> bool {
-    let is_missing =
-        |it: &crate::api::Backup| conditions::is_true(it.conditions(), ConditionType::SnapshotMissing);
-    let has_failed =
-        |it: &crate::api::Backup| it.status.as_ref().is_some_and(|status| status.failure.is_some());
-    let mut backups = observed.kept.backups.iter().flatten();
-    backups.any(|it| it.name_any() == upgrade.backup_name && !is_missing(it) && !has_failed(it))
+    observed.kept.backup(&upgrade.backup_name).is_some_and(|backup| {
+        let has_failed = backup.status.as_ref().is_some_and(|status| status.failure.is_some());
+        !has_failed && !conditions::is_true(backup.conditions(), ConditionType::SnapshotMissing)
+    })
 }
