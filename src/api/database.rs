@@ -24,7 +24,7 @@ pub use super::database_status::{
     Occurrence, Release, Replacement,
 };
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_size};
-pub use super::database_upgrade::{FormerEngine, Upgrade, UpgradePolicy, UpgradeWentBack};
+pub use super::database_upgrade::{FormerEngine, TriedPod, Upgrade, UpgradePolicy, UpgradeWentBack};
 
 /// What one database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::database_adoption::any_object;
 use super::database_config::ConfigValue;
 use super::database_engine::Engine;
-use super::ids::SnapshotId;
+use super::ids::{SnapshotId, VolumeId};
 
 /// Puts each change of spec.engine behind a backup of the stopped database, to which it goes back where the
 /// changed engine does not serve.
@@ -55,6 +55,10 @@ pub struct Upgrade {
     #[serde(rename = "podUID")]
     pub pod_uid: String,
 
+    /// The EBS volume that the Backup is of. Of what happens on another one, this record says nothing.
+    #[serde(rename = "volumeID", default, skip_serializing_if = "Option::is_none")]
+    pub volume_id: Option<VolumeId>,
+
     /// The Backup of the stopped database.
     pub backup_name: String,
 
@@ -62,9 +66,14 @@ pub struct Upgrade {
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
 
-    /// When the changed engine could first be started.
+    /// When the changed engine could first be started in the pod that it is tried in, or in one that this pod
+    /// followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startable_at: Option<Time>,
+
+    /// The pod that the changed engine is tried in. Not there before one was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tried: Option<TriedPod>,
 
     /// Not there unless the database goes back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +89,19 @@ impl Upgrade {
     pub fn is_underway(&self) -> bool {
         self.ended_at.is_none()
     }
+}
+
+/// The pod that a changed engine is tried in: the time of another one is not counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TriedPod {
+    /// Its UID.
+    #[serde(rename = "podUID")]
+    pub pod_uid: String,
+
+    /// True once it was seen to end: the next pod goes on in its time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ending: bool,
 }
 
 /// What a database served as before its engine was changed.

@@ -22,7 +22,7 @@ pub struct Due {
 
 /// The restore in place that is requested, and was not begun: of a generation that neither the status nor the
 /// Volume knows. The Volume's says it where the status was lost: nothing is replaced twice. Else that of an
-/// upgrade which goes back.
+/// upgrade which goes back, as long as the Volume has the data that is left.
 pub fn due(database: &Database, volume: &Volume) -> Option<Due> {
     if database.spec.adopt.is_some() || underway(database).is_some() {
         return None;
@@ -31,7 +31,8 @@ pub fn due(database: &Database, volume: &Volume) -> Option<Due> {
     let requested = database.spec.restore_in_place.clone().filter(|it| Some(it.generation) > known);
     let by_user = requested.map(|request| Due { request, of_upgrade: false });
     by_user.or_else(|| {
-        let upgrade = upgrade::in_phase(database, Phase::GoingBack).filter(|_| !has_begun(database))?;
+        let upgrade = upgrade::in_phase(database, Phase::GoingBack)
+            .filter(|upgrade| !has_begun(database) && upgrade::is_of_volume(upgrade, volume))?;
         let request = RestoreInPlace {
             generation: known.unwrap_or_default(),
             backup_name: None,

@@ -24,6 +24,7 @@ mod restoring;
 mod restoring_in_place;
 mod rotating;
 mod status;
+mod upgrading;
 mod versions;
 mod word;
 

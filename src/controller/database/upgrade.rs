@@ -6,7 +6,7 @@ use kube::ResourceExt;
 
 use super::inputs::{inputs_hash, short_hash};
 use crate::api::database::{ConfigValue, Engine, Served, Upgrade, UpgradePolicy};
-use crate::api::{Database, SnapshotId};
+use crate::api::{Database, SnapshotId, Volume};
 
 /// How far an upgrade is that is underway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,12 @@ pub fn held(database: &Database) -> Option<&Upgrade> {
 /// Whether this upgrade is to what the spec requests.
 pub fn is_of(database: &Database, upgrade: &Upgrade) -> bool {
     upgrade.inputs_hash == inputs_hash(&database.spec)
+}
+
+/// Whether this upgrade is of the EBS volume that the Volume has. What is not known is no other one.
+pub fn is_of_volume(upgrade: &Upgrade, volume: &Volume) -> bool {
+    let has = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
+    upgrade.volume_id.as_ref().zip(has).is_none_or(|(tried, has)| tried == has)
 }
 
 /// The hash of what a pod was made from before this upgrade, with the resources of the spec.

@@ -6,6 +6,7 @@
 
 mod begin;
 mod recording;
+mod trial;
 mod way_back;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use self::recording::recording;
+use self::trial::{followed, is_judged, is_of_before};
 use self::way_back::{go_back, going_back, stopped};
 use super::action::Plan;
 use super::back_to_served::is_unstarted_without_image;
@@ -23,7 +25,6 @@ use super::comparison::{self, Finding};
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, replicas, slowly};
 use super::leaving::is_leaving;
 use super::machines::{self, is_lost};
-use super::startable::startable_since;
 use crate::api::Backup;
 use crate::api::database::{Engine, EngineType, RestoredInPlace, Served, Upgrade};
 use crate::controller::database::in_place;
@@ -44,6 +45,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<Plan> {
         upgrade::underway(&observed.database).filter(|_| observed.database.spec.running)?;
     match phase {
         Phase::BackingUp => begin::backing_up(observed, upgrade, now),
+        // The record ends with this pass (`shown`): nothing is done by it.
+        Phase::Trying | Phase::GoingBack if is_of_before(observed, upgrade) => {
+            let wait = DatabaseWait::Upgrade(UpgradeWait::Recording);
+            Some(Plan::wait(wait).requeue(observed.timing.requeue_interval))
+        }
         Phase::Trying => edited(observed, upgrade, now),
         Phase::GoingBack if in_place::has_begun(&observed.database) => None,
         Phase::GoingBack => Some(going_back(observed, upgrade, now)),
@@ -108,7 +114,9 @@ pub(super) fn considered(mut plan: Plan, observed: &Observed, now: Timestamp) ->
     if is_unstarted_without_image(observed) || is_serving(observed, upgrade) {
         return plan;
     }
-    let Some(since) = &upgrade.startable_at else { return plan };
+    let Some(since) = upgrade.startable_at.as_ref().filter(|_| is_judged(observed, upgrade)) else {
+        return plan;
+    };
     let deadline = later(since.0, Duration::from_mins(u64::from(policy.timeout_minutes)));
     if now < deadline {
         plan.requeue = Some(sooner(until(deadline, now), plan.requeue));
@@ -183,6 +191,7 @@ pub(in crate::controller::database) fn shown(
         return (!is_past).then_some(record);
     };
     match phase {
+        Phase::Trying | Phase::GoingBack if is_of_before(requested, &record) => None,
         Phase::BackingUp => {
             let has_other_data = restored.is_some_and(RestoredInPlace::is_underway);
             (!has_other_data && !is_given_up(requested, &record)).then_some(record)
@@ -237,8 +246,6 @@ fn tried(
         record.ended_at = Some(Time(whole_second(now)));
         return Some(record);
     }
-    // A pod that is to be replaced says nothing of the next one.
-    let is_wanted = |pod: &Pod| inputs_of_pod(requested, pod).as_ref() == Some(&record.inputs_hash);
-    record.startable_at = startable_since(requested, record.startable_at.take(), is_wanted, now);
+    followed(requested, &mut record, now);
     Some(record)
 }

@@ -188,6 +188,7 @@ impl Life {
             let decided = Decided { answers, ..Decided::of(&observed, &plan, &acted) };
             self.database.status = Some(status_of(&observed, &decided, &acted, self.now));
             self.check(&plan);
+            self.remember_trial();
         }
         if self.writes_left.take().is_some() {
             self.flush = FlushView::NotBegun;

@@ -117,9 +117,11 @@ fn begin(
         timeout_minutes: policy.timeout_minutes,
         started_at: Time(whole_second(now)),
         pod_uid: requested.pod.as_ref().and_then(ResourceExt::uid).unwrap_or_default(),
+        volume_id: volume_id(requested).cloned(),
         backup_name: format!("{}-upgrade-{}-stopped", requested.database.name_any(), now.as_second()),
         snapshot_id: None,
         startable_at: None,
+        tried: None,
         went_back: None,
         ended_at: None,
     };

@@ -74,6 +74,8 @@ pub(super) enum Event {
     ScaleUp,
     /// This is the version of the engine from now on.
     Version(&'static str),
+    /// The status is as it was when a changed engine was last tried.
+    Rewind,
 }
 
 const TYPES: [&[&str]; 4] =

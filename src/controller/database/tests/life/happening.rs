@@ -88,6 +88,7 @@ impl Life {
                     self.scale(&uid, 1);
                 }
             }
+            Event::Rewind => self.rewind(),
             Event::TakeBack => self.edit(|spec| spec.restore_in_place = None),
             Event::DeleteClaim | Event::Crash => {}
         }

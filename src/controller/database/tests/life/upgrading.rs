@@ -13,7 +13,7 @@ use crate::api::{Backup, BackupStatus, SnapshotId, VolumeId};
 use crate::cloud::{Snapshot, SnapshotState};
 use crate::controller::database::in_place::{due, restored_unrecorded};
 use crate::controller::database::observe::restore::RestoreView;
-use crate::controller::database::upgrade::{is_stopped_for, needs_backups};
+use crate::controller::database::upgrade::{Phase, in_phase, is_stopped_for, needs_backups};
 use crate::controller::database::wait::UpgradeWait;
 use crate::engine::release;
 
@@ -45,6 +45,8 @@ pub(super) struct Upgrading {
     is_refused: bool,
     /// For how many steps EC2 completes no snapshot.
     slow: usize,
+    /// The last status in which a changed engine was tried.
+    trial: Option<DatabaseStatus>,
 }
 
 impl Life {
@@ -82,6 +84,20 @@ impl Life {
         if self.is_serving() && self.is_open() {
             self.upgrading.data.rows += 1;
             self.upgrading.acknowledged = self.upgrading.data.rows;
+        }
+    }
+
+    /// The status, as long as a changed engine is tried.
+    pub(super) fn remember_trial(&mut self) {
+        if in_phase(&self.database, Phase::Trying).is_some() {
+            self.upgrading.trial.clone_from(&self.database.status);
+        }
+    }
+
+    /// Another client writes the status of then.
+    pub(super) fn rewind(&mut self) {
+        if let Some(then) = &self.upgrading.trial {
+            self.database.status = Some(then.clone());
         }
     }
 
@@ -305,6 +321,20 @@ proptest! {
         let Upgrading { data, snapshots, acknowledged, .. } = &life.upgrading;
         let has_all = |data: &Data| data.rows == *acknowledged;
         prop_assert!(has_all(data) || snapshots.values().any(has_all));
+    }
+
+    #[test]
+    fn a_status_that_is_rewound_to_the_trial_once_that_has_ended_loses_no_row(
+        version in prop::sample::select(vec![GOOD, BAD]),
+        slow in 0..20usize,
+        when in 0..3usize,
+        events in some(delays()),
+    ) {
+        let mut life = life(slow);
+        life.come_to_rest(&with_version(events, version, &[]));
+        // The engine does not serve in that moment.
+        life.come_to_rest(&[(when, Event::Crash), (when, Event::Rewind)]);
+        life.check_serves(if version == GOOD { GOOD } else { FIRST });
     }
 
     #[test]

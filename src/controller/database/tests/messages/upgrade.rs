@@ -46,9 +46,11 @@ fn record() -> Upgrade {
         timeout_minutes: 30,
         started_at: Time(at(0)),
         pod_uid: t("pod-uid"),
+        volume_id: None,
         backup_name: t(STOPPED),
         snapshot_id: None,
         startable_at: None,
+        tried: None,
         went_back: None,
         ended_at: None,
     }

@@ -1,0 +1,166 @@
+//! An engine that is tried behind a backup: what its time is counted of, and what ends the trial. Whole
+//! upgrades are in the model (`life/upgrading.rs`).
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::api::database::Upgrade;
+use crate::api::{Backup, DatabaseStatus, VolumeId};
+use crate::controller::database::status::{Decided, status};
+use crate::controller::pass::acted::Acted;
+
+/// The version that served, and the one that is tried.
+const SERVED: &str = "9.3.4";
+const TRIED: &str = "9.3.5";
+
+const BACKUP: &str = "orders-upgrade-1-stopped";
+const GOES_BACK: &str = "[go back from an upgrade, to the data of before: true] WentBack";
+
+fn of_version(version: &str) -> Value {
+    json!({"type": "questdb", "version": version})
+}
+
+fn before(minutes: i64) -> Timestamp {
+    at(now().as_second() - 60 * minutes)
+}
+
+/// The engine is tried since an hour in the pod that is there, does not accept connections, and has half an
+/// hour; with this in its record.
+fn trying(more: Value) -> Observed {
+    let mut world = settled_as(json!({"engine": of_version(TRIED), "upgrade": {"timeoutMinutes": 30}}));
+    let mut record = json!({
+        "from": {"engine": of_version(SERVED)}, "to": of_version(TRIED),
+        "inputsHash": build::inputs_hash(&world.database.spec), "timeoutMinutes": 30,
+        "startedAt": before(65), "podUID": "pod-before", "backupName": BACKUP, "snapshotID": "snap-1",
+        "volumeID": "vol-1", "startableAt": before(60), "tried": {"podUID": "pod-uid"},
+    });
+    record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let served = json!({"engine": of_version(SERVED), "image": format!("questdb/questdb:{SERVED}"),
+        "podUID": "pod-before"});
+    let run = json!({"podUID": "pod-before", "restarts": 0, "since": before(100)});
+    let shown = world.database.status.as_mut().unwrap();
+    shown.upgrade = Some(serde_json::from_value(record).unwrap());
+    shown.served = Some(serde_json::from_value(served).unwrap());
+    shown.run = Some(serde_json::from_value(run).unwrap());
+    change(&mut world.volume, |volume| {
+        volume.status.as_mut().unwrap().volume_id = Some(VolumeId("vol-1".to_owned()));
+    });
+    world.service =
+        ours(with_uid(build::service(&world.names, world.profile.as_ref().unwrap(), true), "service-uid"));
+    world.kept.backups = Some(vec![complete()]);
+    with_engine(world, &json!({"running": {}}), 60)
+}
+
+/// The Backup that is gone back to.
+fn complete() -> Backup {
+    let whole = json!({"apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"name": BACKUP, "namespace": "team-a"}, "spec": {"databaseName": "orders"},
+        "status": {"snapshotID": "snap-1", "completedAt": before(50)}});
+    serde_json::from_value(whole).unwrap()
+}
+
+/// The engine's container is so in the pod, which was created so many minutes ago.
+fn with_engine(mut world: Observed, state: &Value, minutes: i64) -> Observed {
+    let pod = world.pod.take().unwrap();
+    let shown = json!({"phase": "Running", "containerStatuses": [container_status(state.clone())]});
+    let mut pod = pod_with(pod, shown);
+    pod.metadata.creation_timestamp = Some(Time(before(minutes)));
+    world.pod = Some(pod);
+    world
+}
+
+fn plan_of(world: &Observed) -> String {
+    line(&plan(world, now()))
+}
+
+fn after(world: &Observed) -> DatabaseStatus {
+    let acted = Acted::new(world.database.clone());
+    status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now())
+}
+
+fn record_after(world: &Observed) -> Option<Upgrade> {
+    after(world).upgrade.map(|upgrade| *upgrade)
+}
+
+/// The world with the record as this pass leaves it.
+fn passed(mut world: Observed) -> Observed {
+    let shown = record_after(&world).map(Box::new);
+    world.database.status.as_mut().unwrap().upgrade = shown;
+    world
+}
+
+fn since(world: &Observed) -> Option<Timestamp> {
+    record_after(world).unwrap().startable_at.map(|at| at.0)
+}
+
+#[test]
+fn a_record_from_before_says_nothing_of_the_time_of_another_pod() {
+    let tried = trying(json!({}));
+    assert_eq!(plan_of(&tried), GOES_BACK);
+    let rewound = with_engine(trying(json!({"tried": {"podUID": "pod-then"}})), &json!({"running": {}}), 10);
+    assert!(!plan_of(&rewound).contains("go back"), "{}", plan_of(&rewound));
+    assert_eq!(since(&rewound), Some(before(10)), "the time of this pod is counted");
+    let in_time = passed(rewound.clone());
+    assert!(!plan_of(&in_time).contains("go back"), "{}", plan_of(&in_time));
+    assert_eq!(
+        plan_of(&with_engine(
+            passed(with_engine(rewound, &json!({"running": {}}), 30)),
+            &json!({"running": {}}),
+            30
+        )),
+        GOES_BACK
+    );
+
+    let mut absent = trying(json!({"tried": {"podUID": "pod-then"}}));
+    absent.pod = None;
+    assert!(!plan_of(&absent).contains("go back"), "{}", plan_of(&absent));
+    assert_eq!(since(&absent), Some(now()));
+}
+
+#[test]
+fn a_pod_that_was_seen_to_end_leaves_its_time_to_the_next_one() {
+    let mut ending = trying(json!({"startableAt": before(20)}));
+    deleting(ending.pod.as_mut().unwrap(), now().as_second() + 30);
+    let ending = passed(ending);
+    let mut next = ending.clone();
+    let pod = next.pod.as_mut().unwrap();
+    (pod.metadata.uid, pod.metadata.deletion_timestamp) = (Some("pod-next".to_owned()), None);
+    pod.metadata.creation_timestamp = Some(Time(before(0)));
+    assert_eq!(since(&next), Some(before(20)));
+    let mut absent = ending;
+    absent.pod = None;
+    assert_eq!(since(&absent), Some(before(20)));
+    let shown = absent.database.status.as_mut().unwrap().upgrade.as_mut().unwrap();
+    shown.startable_at = Some(Time(before(30)));
+    assert_eq!(plan_of(&absent), GOES_BACK, "no pod comes");
+}
+
+#[test]
+fn a_record_from_before_says_nothing_of_another_volume_or_of_clients_that_were_let_in() {
+    type Case = (&'static str, fn(&mut Observed));
+    let cases: [Case; 2] = [
+        ("another volume", |world| {
+            change(&mut world.volume, |volume| {
+                volume.status.as_mut().unwrap().volume_id = Some(VolumeId("vol-2".to_owned()));
+            });
+        }),
+        ("an open Service", |world| {
+            let profile = world.profile.clone().unwrap();
+            world.service = ours(with_uid(build::service(&world.names, &profile, false), "service-uid"));
+        }),
+    ];
+    let going_back =
+        json!({"wentBack": {"at": before(1), "message": "it did not serve", "dataRestored": true}});
+    for (name, alter) in cases {
+        for record in [json!({}), going_back.clone()] {
+            let mut world = trying(record);
+            alter(&mut world);
+            assert_eq!(plan_of(&world), "[] Progressing", "{name}");
+            assert_eq!(record_after(&world), None, "{name}");
+        }
+    }
+    let mut unknown = trying(json!({}));
+    change(&mut unknown.volume, |volume| volume.status.as_mut().unwrap().volume_id = None);
+    assert_eq!(plan_of(&unknown), GOES_BACK, "what is not known is no other volume");
+}
