@@ -102,6 +102,10 @@ pub struct TriedPod {
     /// True once it was seen to end: the next pod goes on in its time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ending: bool,
+
+    /// True if there was another one before it, which may have started a changed engine.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub later: bool,
 }
 
 /// What a database served as before its engine was changed.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::inputs::{inputs_hash, short_hash};
@@ -54,6 +55,13 @@ pub fn is_of(database: &Database, upgrade: &Upgrade) -> bool {
 pub fn is_of_volume(upgrade: &Upgrade, volume: &Volume) -> bool {
     let has = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
     upgrade.volume_id.as_ref().zip(has).is_none_or(|(tried, has)| tried == has)
+}
+
+/// Whether another pod may have started a changed engine before this one: what this one lacks says nothing of
+/// that.
+pub fn has_predecessor(database: &Database, pod: &Pod) -> bool {
+    let tried = in_phase(database, Phase::Trying).and_then(|upgrade| upgrade.tried.as_ref());
+    tried.is_some_and(|tried| tried.later || pod.metadata.uid.as_ref() != Some(&tried.pod_uid))
 }
 
 /// The hash of what a pod was made from before this upgrade, with the resources of the spec.

@@ -21,6 +21,7 @@ use super::{permission, validation};
 use crate::api::database::{ConfigValue, Engine, EngineNotStarted, Served};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::{EngineWait, engine_container, has_started, machine};
+use crate::controller::database::upgrade::has_predecessor;
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::safety;
 use crate::engine::{self, EngineError, Profile};
@@ -134,7 +135,9 @@ pub(super) fn is_image_of(observed: &Observed, served: &Served, image: Option<&S
 /// Whether the pod tries another image than the one that served, and the kubelet has none to start.
 pub(super) fn is_unstarted_without_image(requested: &Observed) -> bool {
     let Some(served) = record(requested).filter(|served| is_last(requested, served)) else { return false };
-    let is_unstarted = requested.pod.as_ref().is_some_and(|pod| !has_started(pod, requested.engine()));
+    let is_unstarted = requested.pod.as_ref().is_some_and(|pod| {
+        !has_started(pod, requested.engine()) && !has_predecessor(&requested.database, pod)
+    });
     is_unstarted && without_image(requested).is_some() && !may_have_started_unseen(requested, served)
 }
 
@@ -161,13 +164,13 @@ fn may_have_started_unseen(observed: &Observed, served: &Served) -> bool {
     is_of_lost || core_node.is_none_or(safety::is_silent)
 }
 
-/// Whether this pod tries another image than the one that served, nothing was started since, and what served
-/// would be started again.
+/// Whether this pod tries another image than the one that served, nothing was started since, by it or by a
+/// pod before it, and what served would be started again.
 fn may_go_back(observed: &Observed, pod: &Pod) -> bool {
     let Some(served) = record(observed) else { return false };
     let is_other = served.engine != observed.database.spec.engine && !is_pod_of(observed, served, pod);
     let is_started = has_started(pod, observed.engine()) || may_have_started_unseen(observed, served);
-    if !is_other || is_started || !is_last(observed, served) {
+    if !is_other || is_started || has_predecessor(&observed.database, pod) || !is_last(observed, served) {
         return false;
     }
     let world = with_engine(observed, &served.engine, &observed.database.spec.config);

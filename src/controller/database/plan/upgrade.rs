@@ -82,6 +82,8 @@ fn edited(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Option<Plan
         to: spec.engine.clone(),
         inputs_hash: inputs_hash(spec),
         startable_at: None,
+        // What may have been started is not forgotten.
+        tried: (!is_untouched).then(|| upgrade.tried.clone().unwrap_or_default()),
         ..upgrade.clone()
     };
     Some(recording(observed, record))

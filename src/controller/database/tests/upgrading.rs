@@ -164,3 +164,58 @@ fn a_record_from_before_says_nothing_of_another_volume_or_of_clients_that_were_l
     change(&mut unknown.volume, |volume| volume.status.as_mut().unwrap().volume_id = None);
     assert_eq!(plan_of(&unknown), GOES_BACK, "what is not known is no other volume");
 }
+
+/// The kubelet has no image to start in the pod since so many minutes.
+fn without_image(world: Observed, minutes: i64) -> Observed {
+    let waiting = json!({"waiting": {"reason": "ImagePullBackOff", "message": "no such tag"}});
+    with_engine(world, &waiting, minutes)
+}
+
+/// The same world after an edit of spec.engine.
+fn requesting(mut world: Observed, version: &str) -> Observed {
+    world.database.spec.engine = serde_json::from_value(of_version(version)).unwrap();
+    world.profile = engine::profile(&world.database.spec.engine, &world.database.spec.config);
+    world
+}
+
+fn written(world: &Observed) -> Option<Upgrade> {
+    plan(world, now()).actions.into_iter().find_map(|action| {
+        let Action::RecordUpgrade(record) = action else { return None };
+        Some(*record)
+    })
+}
+
+#[test]
+fn an_image_that_a_later_pod_lacks_says_nothing_of_what_the_first_one_has_started() {
+    let first = without_image(trying(json!({})), 60);
+    assert!(plan_of(&first).contains("go back from Some"), "{}", plan_of(&first));
+    assert_eq!(written(&requesting(first.clone(), SERVED)), None, "nothing was started");
+
+    let later = without_image(trying(json!({"tried": {"podUID": "pod-uid", "later": true}})), 60);
+    assert_eq!(plan_of(&later), GOES_BACK);
+    assert_eq!(plan_of(&requesting(later, SERVED)), GOES_BACK);
+    let unseen = without_image(trying(json!({"tried": {"podUID": "pod-first"}})), 40);
+    assert!(!plan_of(&unseen).contains("go back"), "{}", plan_of(&unseen));
+    assert_eq!(plan_of(&passed(unseen)), GOES_BACK);
+}
+
+#[test]
+fn what_may_have_started_is_not_forgotten_where_a_later_version_is_requested() {
+    let next = |world: &Observed| written(&requesting(world.clone(), "9.3.6")).unwrap();
+    let json = |record: &Upgrade| serde_json::to_value(record).unwrap()["tried"].clone();
+    assert_eq!(json(&next(&without_image(trying(json!({})), 60))), Value::Null);
+    let started = next(&trying(json!({})));
+    assert_eq!(json(&started)["podUID"], "pod-uid");
+    let unseen = next(&trying(json!({"tried": null})));
+    let mut world = without_image(requesting(trying(json!({})), "9.3.6"), 60);
+    for record in [started, unseen] {
+        world.database.status.as_mut().unwrap().upgrade = Some(Box::new(record));
+        let set = build::stateful_set(&world.database, &world.names, world.profile.as_ref().unwrap(), 1);
+        let mut pod = pod_of(&set);
+        pod.metadata.uid = Some("pod-next".to_owned());
+        (world.pod, world.stateful_set) = (Some(pod), ours(seen(with_uid(set, "set-uid"))));
+        as_applied(&mut world);
+        let next = passed(without_image(world.clone(), 60));
+        assert!(!plan_of(&next).contains("go back from Some"), "{}", plan_of(&next));
+    }
+}

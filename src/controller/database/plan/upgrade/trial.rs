@@ -53,7 +53,11 @@ pub(super) fn followed(observed: &Observed, record: &mut Upgrade, now: Timestamp
         }
         (tried, Some(pod)) if is_wanted(pod) => {
             let had_ended = tried.as_ref().is_some_and(|before| before.ending);
-            *tried = Some(TriedPod { pod_uid: pod.uid().unwrap_or_default(), ending: is_ending(pod) });
+            *tried = Some(TriedPod {
+                pod_uid: pod.uid().unwrap_or_default(),
+                ending: is_ending(pod),
+                later: tried.is_some(),
+            });
             had_ended
         }
         // How it ended was not seen.
