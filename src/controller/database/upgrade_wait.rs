@@ -13,6 +13,8 @@ pub enum UpgradeWait {
     AwaitingBackup(String),
     /// The Backup of this name, which was to be complete before the engine is stopped, has failed.
     BackupFailed(String),
+    /// It is not recorded what the database would go back to; the image that it runs with.
+    NothingServed(String),
     /// The change is being recorded.
     Recording,
     /// The engine accepts connections, and the Service is closed to clients still.
@@ -41,7 +43,10 @@ impl UpgradeWait {
     /// For the conditions.
     pub fn reason(&self) -> Reason {
         match self {
-            Self::AwaitingBackup(_) | Self::BackupFailed(_) | Self::BackingUp(..) => Reason::AwaitingBackup,
+            Self::AwaitingBackup(_)
+            | Self::BackupFailed(_)
+            | Self::NothingServed(_)
+            | Self::BackingUp(..) => Reason::AwaitingBackup,
             Self::Recording | Self::Opening => Reason::Progressing,
             Self::AwaitingSnapshot(_) => Reason::AwaitingSnapshot,
             Self::NoWayBack(..) => Reason::RestoreRefused,
@@ -52,7 +57,9 @@ impl UpgradeWait {
     /// Whether nothing changes until a person acts.
     pub fn is_stalled(&self) -> bool {
         match self {
-            Self::BackupFailed(_) | Self::NoWayBack(..) | Self::WentBack { .. } => true,
+            Self::BackupFailed(_) | Self::NothingServed(_) | Self::NoWayBack(..) | Self::WentBack { .. } => {
+                true
+            }
             Self::AwaitingBackup(_)
             | Self::Recording
             | Self::Opening

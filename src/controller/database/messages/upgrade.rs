@@ -56,6 +56,11 @@ impl UpgradeWait {
                 delete that Backup, and another one is taken; or remove spec.upgrade to change the engine \
                 without a backup"
             ),
+            Self::NothingServed(image) => format!(
+                "the engine does not change, since status.served does not say what the database would go \
+                back to: set spec.engine to what runs ({image}), and request the change again once the \
+                database is Ready; or remove spec.upgrade to change the engine without a backup"
+            ),
             Self::Opening => {
                 "the engine accepts connections, and the Service is about to let clients in".to_owned()
             }

@@ -16,6 +16,7 @@ use kube::{Resource, ResourceExt};
 use super::access::{bound_set, rewritten};
 use super::action::{Action, Plan};
 use super::comparison::{Finding, Findings, applied_before, config_map, stateful_set};
+use super::engine_in_effect::nothing_served;
 use super::facts::{replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
 use super::{permission, reload, restore, validation};
@@ -167,6 +168,7 @@ fn rendered(observed: &Observed) -> Option<&Profile> {
     let is_refused = validation::invalid(observed).is_some()
         || restore::known_again(observed).is_some()
         || permission::engine(observed).is_some()
+        || nothing_served(observed).is_some()
         || reload::refused(observed).is_some();
     if is_refused { None } else { observed.profile.as_ref().ok() }
 }

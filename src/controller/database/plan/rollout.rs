@@ -10,6 +10,7 @@ use super::access::{bound, bound_set, rewritten};
 use super::action::Action;
 use super::comparison::{self, Finding};
 use super::drift;
+use super::engine_in_effect::nothing_served;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
 use super::{back_to_served, data, failing, going_back, permission, reload, room, rotation, sizing};
 use crate::api::Node;
@@ -42,7 +43,7 @@ pub(super) fn plan(
         if !is_anew {
             run(live, actions);
         }
-        return engine_waiting(observed).or(Some(refusal));
+        return engine_waiting(observed).or_else(|| said(refusal));
     }
     if let Some(wait) = rotation::before_start(observed, profile, live, actions) {
         return Some(DatabaseWait::Rotation(wait));
@@ -137,9 +138,16 @@ pub(super) fn resized(
     Some(restart_pending(pod, step))
 }
 
+/// What is said of it here: that there is nothing to go back to comes after whatever else is awaited
+/// (`upgrade::told`).
+fn said(refusal: DatabaseWait) -> Option<DatabaseWait> {
+    Some(refusal).filter(|refusal| !matches!(refusal, DatabaseWait::Upgrade(_)))
+}
+
 /// Why the template of the newest spec is not applied, if it is not.
 fn refused(observed: &Observed, live: &StatefulSet) -> Option<DatabaseWait> {
     let refusal = permission::template(observed, live).map(DatabaseWait::NotPermitted);
+    let refusal = refusal.or_else(|| nothing_served(observed).map(DatabaseWait::Upgrade));
     refusal.or_else(|| reload::refused(observed))
 }
 

@@ -22,6 +22,7 @@ use self::way_back::{go_back, going_back, stopped};
 use super::action::Plan;
 use super::back_to_served::is_unstarted_without_image;
 use super::comparison::{self, Finding};
+use super::engine_in_effect::nothing_served;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, replicas, slowly};
 use super::leaving::is_leaving;
 use super::machines::{self, is_lost};
@@ -158,6 +159,14 @@ pub(super) fn told(mut plan: Plan, requested: &Observed) -> Plan {
     if upgrade::is_closed(&requested.database) && requested.database.spec.running && plan.waiting.is_none() {
         plan.waiting = Some(DatabaseWait::Upgrade(UpgradeWait::Opening));
         plan.requeue = Some(sooner(requested.timing.requeue_interval, plan.requeue));
+    }
+    // An engine that fails is perhaps what the change is to mend.
+    let is_first = match &plan.waiting {
+        Some(DatabaseWait::Engine(_)) => plan.actions.is_empty(),
+        waiting => waiting.is_none(),
+    };
+    if let Some(wait) = nothing_served(requested).filter(|_| is_first && requested.database.spec.running) {
+        plan.waiting = Some(DatabaseWait::Upgrade(wait));
     }
     let held = upgrade::held(&requested.database);
     if let Some(back) = held.and_then(|upgrade| upgrade.went_back.as_ref()) {

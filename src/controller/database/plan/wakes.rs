@@ -76,7 +76,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Reload(ReloadWait::Rejected(_))
         | DatabaseWait::WentBack(..)
         | DatabaseWait::EngineWentBack(..)
-        | DatabaseWait::Upgrade(UpgradeWait::WentBack { .. })
+        | DatabaseWait::Upgrade(UpgradeWait::NothingServed(_) | UpgradeWait::WentBack { .. })
         | DatabaseWait::NotGoingBack { .. }
         | DatabaseWait::DeletingNode { .. }
         | DatabaseWait::Paused

@@ -219,3 +219,70 @@ fn what_may_have_started_is_not_forgotten_where_a_later_version_is_requested() {
         assert!(!plan_of(&next).contains("go back from Some"), "{}", plan_of(&next));
     }
 }
+
+/// The engine of before serves, and the spec requests the other one behind a backup. Nothing says what
+/// serves.
+fn unrecorded() -> Observed {
+    let mut world = settled_as(json!({"engine": of_version(SERVED), "upgrade": {"timeoutMinutes": 30}}));
+    world.database.status.as_mut().unwrap().first_ready_at = Some(Time(before(100)));
+    requesting(world, TRIED)
+}
+
+/// What is otherwise in a world, and whether the engine stays as it is all the same.
+type HeldCase = (&'static str, fn(&mut Observed), bool);
+
+#[test]
+fn an_engine_does_not_change_behind_a_backup_as_long_as_it_is_not_recorded_what_serves() {
+    let held = plan(&unrecorded(), now());
+    assert_eq!(line(&held), "[] stalled AwaitingBackup");
+    let message = held.waiting.unwrap().message();
+    assert!(message.contains("questdb/questdb:9.3.4") && message.contains("spec.upgrade"), "{message}");
+
+    let cases: [HeldCase; 8] = [
+        ("the status is lost", |world| world.database.status.as_mut().unwrap().first_ready_at = None, true),
+        (
+            "it does not serve now",
+            |world| *world = with_engine(world.clone(), &json!({"running": {}}), 1),
+            true,
+        ),
+        (
+            "another client has changed the template",
+            |world| {
+                change(&mut world.stateful_set, |set| {
+                    set.metadata.generation = Some(6);
+                    let pod = set.spec.as_mut().unwrap().template.spec.as_mut().unwrap();
+                    pod.node_name = Some("other".to_owned());
+                });
+            },
+            true,
+        ),
+        (
+            "it has never served",
+            |world| {
+                world.database.status.as_mut().unwrap().first_ready_at = None;
+                *world = with_engine(world.clone(), &json!({"running": {}}), 1);
+            },
+            false,
+        ),
+        ("no backup is requested", |world| world.database.spec.upgrade = None, false),
+        (
+            "only a setting changes",
+            |world| {
+                *world = requesting(world.clone(), SERVED);
+                world.database.spec.config =
+                    serde_json::from_value(json!({"cairo.max.uncommitted.rows": "1000"})).unwrap();
+            },
+            false,
+        ),
+        ("it is set back", |world| *world = requesting(world.clone(), SERVED), true),
+        ("it is stopped", |world| world.pod = None, true),
+    ];
+    for (name, alter, is_held) in cases {
+        let mut world = unrecorded();
+        alter(&mut world);
+        let line = plan_of(&world);
+        assert_eq!(!line.contains("apply set") && !line.contains("restore set"), is_held, "{name}: {line}");
+    }
+    let set_back = requesting(unrecorded(), SERVED);
+    assert_eq!(after(&set_back).served.unwrap().engine.version.as_deref(), Some(SERVED));
+}

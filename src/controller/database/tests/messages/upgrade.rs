@@ -22,6 +22,7 @@ pub(super) fn waits() -> Vec<DatabaseWait> {
     let waits = complete(vec![
         UpgradeWait::AwaitingBackup(running.clone()),
         UpgradeWait::BackupFailed(running),
+        UpgradeWait::NothingServed(t("questdb/questdb:9.3.4")),
         UpgradeWait::Recording,
         UpgradeWait::Opening,
         UpgradeWait::GoingBack(CHANGED.to_owned()),
