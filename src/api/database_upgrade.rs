@@ -66,6 +66,10 @@ pub struct Upgrade {
     #[serde(rename = "snapshotID", default, skip_serializing_if = "Option::is_none")]
     pub snapshot_id: Option<SnapshotId>,
 
+    /// True where the change is tried a second time: it was in doubt whether the snapshot had started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+
     /// When the changed engine could first be started in the pod that it is tried in, or in one that this pod
     /// followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,4 +140,8 @@ pub struct UpgradeWentBack {
     /// the EBS volume that it wrote to is retained. False where it was never started.
     #[serde(default)]
     pub data_restored: bool,
+
+    /// True where the change is tried once more by itself: it was in doubt whether the snapshot had started.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_doubt: bool,
 }

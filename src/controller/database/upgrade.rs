@@ -42,8 +42,18 @@ pub fn in_phase(database: &Database, phase: Phase) -> Option<&Upgrade> {
 }
 
 /// The upgrade that the database went back from, as long as the spec requests it still.
-pub fn held(database: &Database) -> Option<&Upgrade> {
+fn left(database: &Database) -> Option<&Upgrade> {
     recorded(database).filter(|it| !it.is_underway() && it.went_back.is_some() && is_of(database, it))
+}
+
+/// Whether the upgrade that the database went back from is tried once more by itself.
+pub fn is_tried_again(database: &Database) -> bool {
+    left(database).and_then(|it| it.went_back.as_ref()).is_some_and(|back| back.in_doubt)
+}
+
+/// The upgrade that the database went back from, and that is not tried again by itself.
+pub fn held(database: &Database) -> Option<&Upgrade> {
+    left(database).filter(|_| !is_tried_again(database))
 }
 
 /// Whether this upgrade is to what the spec requests.

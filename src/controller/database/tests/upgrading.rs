@@ -286,3 +286,63 @@ fn an_engine_does_not_change_behind_a_backup_as_long_as_it_is_not_recorded_what_
     let set_back = requesting(unrecorded(), SERVED);
     assert_eq!(after(&set_back).served.unwrap().engine.version.as_deref(), Some(SERVED));
 }
+
+/// The engine is stopped since an hour for a Backup that has no snapshot yet.
+fn backing_up(record: Value, backup: Value) -> Observed {
+    let mut more = json!({"snapshotID": null, "startableAt": null, "tried": null});
+    more.as_object_mut().unwrap().extend(record.as_object().unwrap().clone());
+    let mut world = requesting(
+        settled_as(json!({"engine": of_version(SERVED), "upgrade": {"timeoutMinutes": 30}})),
+        TRIED,
+    );
+    let mut of_trial = trying(more);
+    of_trial.database.status.as_mut().unwrap().applied = world.database.status.unwrap().applied;
+    world.database.status = of_trial.database.status;
+    (world.volume, world.service) = (of_trial.volume, of_trial.service);
+    world.pod = None;
+    change(&mut world.stateful_set, |set| {
+        set.spec.as_mut().unwrap().replicas = Some(0);
+        *set = seen(set.clone());
+    });
+    as_applied(&mut world);
+    let mut whole = serde_json::to_value(complete()).unwrap();
+    whole["status"] = backup;
+    world.kept.backups = Some(vec![serde_json::from_value(whole).unwrap()]);
+    world
+}
+
+/// The engine of before serves again, and this was recorded.
+fn serving_again(record: &Upgrade, backup: Value) -> Observed {
+    let mut world = backing_up(json!({}), backup);
+    let before = settled_as(json!({"engine": of_version(SERVED)}));
+    (world.pod, world.stateful_set, world.service) = (before.pod, before.stateful_set, before.service);
+    world.database.status.as_mut().unwrap().upgrade = Some(Box::new(record.clone()));
+    as_applied(&mut world);
+    world
+}
+
+#[test]
+fn a_snapshot_that_is_in_doubt_for_too_long_is_taken_once_more_by_itself() {
+    let in_doubt = || {
+        json!({"creation": {"attempt": 1, "startedAt": before(60), "inDoubtSince": before(60),
+            "volumeID": "vol-1", "tags": {}}})
+    };
+    let given_up = written(&backing_up(json!({}), in_doubt())).unwrap();
+    assert!(given_up.ended_at.is_some());
+    let waits = serving_again(&given_up, in_doubt());
+    let plan_now = plan(&waits, now());
+    assert_eq!(line(&plan_now), "[] AwaitingBackup", "it is not known yet what became of the first one");
+    let source = json!({"databaseUID": "", "volumeName": "", "volumeID": "vol-1", "fileSystem": "xfs",
+        "engine": "questdb"});
+    let known = json!({"snapshotID": "snap-2", "completedAt": before(0), "source": source});
+    let again = written(&serving_again(&given_up, known.clone())).unwrap();
+    assert_eq!((again.went_back.as_ref(), again.ended_at.as_ref()), (None, None));
+
+    let mut second = backing_up(json!({}), in_doubt());
+    let late = Upgrade { started_at: Time(before(65)), backup_name: BACKUP.to_owned(), ..again };
+    second.database.status.as_mut().unwrap().upgrade = Some(Box::new(late));
+    let held = written(&second).unwrap();
+    assert_eq!(plan_of(&serving_again(&held, in_doubt())), "[] stalled WentBack", "a second time");
+    let refused = written(&backing_up(json!({}), json!({}))).unwrap();
+    assert_eq!(plan_of(&serving_again(&refused, json!({}))), "[] stalled WentBack", "it was not sent");
+}

@@ -23,7 +23,7 @@ use crate::controller::database::plan::leaving::is_leaving;
 use crate::controller::database::plan::machines::{self, is_lost};
 use crate::controller::database::plan::{access, flush};
 use crate::controller::database::pod::EngineWait;
-use crate::controller::database::upgrade::name_of_running;
+use crate::controller::database::upgrade::{is_tried_again, name_of_running};
 use crate::controller::database::wait::{DatabaseWait, UpgradeWait};
 use crate::time::{later, sooner, whole_second};
 
@@ -120,6 +120,7 @@ fn begin(
         volume_id: volume_id(requested).cloned(),
         backup_name: format!("{}-upgrade-{}-stopped", requested.database.name_any(), now.as_second()),
         snapshot_id: None,
+        again: is_tried_again(&requested.database),
         startable_at: None,
         tried: None,
         went_back: None,
@@ -177,11 +178,21 @@ fn deadline(observed: &Observed, upgrade: &Upgrade) -> Timestamp {
     later(upgrade.started_at.0, grace.saturating_add(flush::LIMIT).saturating_add(LIMIT))
 }
 
+/// Whether the snapshot was requested, and it is not known whether EC2 has started it. CreateSnapshot has no
+/// token: the call is not sent again before it is proven to have made nothing.
+fn is_in_doubt(backup: &Backup) -> bool {
+    let status = backup.status.as_ref().filter(|it| it.snapshot_id.is_none() && it.failure.is_none());
+    let creation = status.and_then(|status| status.creation.as_ref());
+    creation.is_some_and(|creation| creation.attempt.refused.is_none())
+}
+
 /// The engine of before is started again, on its data.
 fn given_up(observed: &Observed, upgrade: &Upgrade, message: Option<&str>, now: Timestamp) -> Plan {
     let at = Time(whole_second(now));
     let message = not_backed_up(&upgrade.backup_name, message);
-    let went_back = UpgradeWentBack { at: at.clone(), message, data_restored: false };
+    // Once: a call that is in doubt each time is answered by nothing that a further outage would change.
+    let in_doubt = !upgrade.again && observed.kept.backup(&upgrade.backup_name).is_some_and(is_in_doubt);
+    let went_back = UpgradeWentBack { at: at.clone(), message, data_restored: false, in_doubt };
     let record = Upgrade { went_back: Some(went_back), ended_at: Some(at), ..upgrade.clone() };
     recording(observed, record)
 }

@@ -20,7 +20,7 @@ use crate::time::whole_second;
 /// The changed engine may have written to the volume.
 pub(super) fn go_back(upgrade: &Upgrade, message: String, observed: &Observed, now: Timestamp) -> Plan {
     let at = Time(whole_second(now));
-    let went_back = UpgradeWentBack { at, message: message.clone(), data_restored: true };
+    let went_back = UpgradeWentBack { at, message: message.clone(), data_restored: true, in_doubt: false };
     let record = Upgrade { went_back: Some(went_back), ..upgrade.clone() };
     let actions = vec![Action::RecordUpgrade(Box::new(record))];
     let wait = DatabaseWait::Upgrade(UpgradeWait::GoingBack(message));

@@ -50,6 +50,7 @@ fn record() -> Upgrade {
         volume_id: None,
         backup_name: t(STOPPED),
         snapshot_id: None,
+        again: false,
         startable_at: None,
         tried: None,
         went_back: None,
