@@ -101,8 +101,9 @@ pub struct RestoredInPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initialization_rate: Option<i32>,
 
-    /// How long the engine may take, in minutes.
-    pub timeout_minutes: u32,
+    /// How long the engine may take, in minutes. Not there where there is no way back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_minutes: Option<u32>,
 
     /// True where there is no way back to the data of before: a database that goes back from an upgrade
     /// (status.upgrade) has left it, or is leaving it.

@@ -45,9 +45,6 @@ pub struct Upgrade {
     #[schemars(length(max = 64))]
     pub inputs_hash: String,
 
-    /// How long the changed engine may take, in minutes.
-    pub timeout_minutes: u32,
-
     /// When it was decided.
     pub started_at: Time,
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use kube::ResourceExt;
 
 use super::upgrade::{self, Phase};
-use crate::api::database::{FormerData, RestoreInPlace, RestoredInPlace};
+use crate::api::database::{FormerData, Restore, RestoreInPlace, RestoredInPlace};
 use crate::api::{ConditionType, Database, DatabaseStatus, SnapshotId, Volume};
 use crate::controller::conditions;
 use crate::time::later;
@@ -14,10 +14,27 @@ use crate::time::later;
 /// A restore in place that is to begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
+    /// The generation that it has.
+    pub generation: i64,
     /// What is restored.
-    pub request: RestoreInPlace,
-    /// The database goes back from an upgrade: no user has requested it.
-    pub of_upgrade: bool,
+    pub backup: Restore,
+    /// How long the engine may take, in minutes; `None` where the database goes back from an upgrade.
+    pub timeout_minutes: Option<u32>,
+}
+
+impl Due {
+    fn of(request: &RestoreInPlace) -> Self {
+        Self {
+            generation: request.generation,
+            backup: request.backup(),
+            timeout_minutes: Some(request.timeout_minutes),
+        }
+    }
+
+    /// Whether the database goes back from an upgrade: no user has requested it.
+    pub fn is_of_upgrade(&self) -> bool {
+        self.timeout_minutes.is_none()
+    }
 }
 
 /// The restore in place that is requested, and was not begun: of a generation that neither the status nor the
@@ -28,19 +45,16 @@ pub fn due(database: &Database, volume: &Volume) -> Option<Due> {
         return None;
     }
     let known = recorded(database).map(|record| record.generation).max(volume.spec.restore_generation);
-    let requested = database.spec.restore_in_place.clone().filter(|it| Some(it.generation) > known);
-    let by_user = requested.map(|request| Due { request, of_upgrade: false });
-    by_user.or_else(|| {
+    let requested = database.spec.restore_in_place.as_ref().filter(|it| Some(it.generation) > known);
+    requested.map(Due::of).or_else(|| {
         let upgrade = upgrade::in_phase(database, Phase::GoingBack)
             .filter(|upgrade| !has_begun(database) && upgrade::is_of_volume(upgrade, volume))?;
-        let request = RestoreInPlace {
+        let snapshot_id = upgrade.snapshot_id.clone();
+        Some(Due {
             generation: known.unwrap_or_default(),
-            backup_name: None,
-            snapshot_id: upgrade.snapshot_id.clone(),
-            initialization_rate: None,
-            timeout_minutes: upgrade.timeout_minutes,
-        };
-        Some(Due { request, of_upgrade: true })
+            backup: Restore { backup_name: None, snapshot_id, initialization_rate: None },
+            timeout_minutes: None,
+        })
     })
 }
 
@@ -109,12 +123,12 @@ pub fn goes_on_with(status: &mut DatabaseStatus, record: &RestoredInPlace) {
 
 /// By when the engine must accept connections with the data of the backup, counted from when it could be
 /// started, or the volume be there, counted from when its Volume was created. A machine that is awaited in
-/// between says nothing of the data.
+/// between says nothing of the data. `None` where there is no way back.
 pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> {
     let is_bound = conditions::is_true(volume.conditions(), ConditionType::Bound);
     let created = volume.metadata.creation_timestamp.as_ref().filter(|_| !is_bound);
     let since = record.startable_at.as_ref().or(created)?;
-    Some(later(since.0, Duration::from_mins(u64::from(record.timeout_minutes))))
+    Some(later(since.0, Duration::from_mins(u64::from(record.timeout_minutes?))))
 }
 
 /// What PostgreSQL is to know its password's origin by: a text that the data does not know has it take the

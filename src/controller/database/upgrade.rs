@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
 use super::inputs::{inputs_hash, short_hash};
-use crate::api::database::{ConfigValue, Engine, Served, Upgrade, UpgradePolicy};
+use crate::api::database::{ConfigValue, Engine, Served, Upgrade};
 use crate::api::{Database, SnapshotId, Volume};
 
 /// How far an upgrade is that is underway.
@@ -95,17 +95,17 @@ pub fn carried_out(database: &Database) -> Option<(&Engine, &BTreeMap<String, Co
 
 /// What the database served as, where the spec requests another engine that is to be started only behind a
 /// backup, and nothing has begun for it.
-pub fn due(database: &Database) -> Option<(&UpgradePolicy, &Served)> {
-    let policy = database.spec.upgrade.as_ref()?;
+pub fn due(database: &Database) -> Option<&Served> {
     let served = database.status.as_ref()?.served.as_deref()?;
     let is_held = held(database).is_some()
         || served.went_back.as_ref().is_some_and(|back| back.engine == database.spec.engine);
-    let is_free = database.spec.running
+    let is_free = database.spec.upgrade.is_some()
+        && database.spec.running
         && database.spec.adopt.is_none()
         && database.metadata.deletion_timestamp.is_none()
         && underway(database).is_none()
         && !is_restoring(database);
-    (is_free && !is_held && served.engine != database.spec.engine).then_some((policy, served))
+    (is_free && !is_held && served.engine != database.spec.engine).then_some(served)
 }
 
 /// Whether the Backups of the Database are of interest.

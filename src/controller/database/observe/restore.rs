@@ -44,7 +44,7 @@ fn undecided(database: &Database, volume: &Child<Volume>) -> Option<Restore> {
     };
     let of_volume = in_place::restored_unrecorded(database, volume).cloned();
     let again = |id| Restore { backup_name: None, snapshot_id: Some(id), initialization_rate: None };
-    of_volume.map(again).or_else(|| in_place::due(database, volume).map(|due| due.request.backup()))
+    of_volume.map(again).or_else(|| in_place::due(database, volume).map(|due| due.backup))
 }
 
 /// Reads only what is still to be decided. What EC2 has is in the inventory, with the tags of the snapshot.
@@ -64,8 +64,9 @@ pub(super) async fn observe(
         },
         (None, Some(id)) => {
             // The Backup of an upgrade that goes back is deleted only after that (`uses`).
-            let is_way_back =
-                volume.ours().is_some_and(|it| in_place::due(database, it).is_some_and(|due| due.of_upgrade));
+            let is_way_back = volume
+                .ours()
+                .is_some_and(|it| in_place::due(database, it).is_some_and(|due| due.is_of_upgrade()));
             let all = if_served(backups.list(&ListParams::default()).await.map(|list| list.items))?;
             if let Some(ending) = ending(id, &all, database).filter(|_| !is_way_back) {
                 return Ok(RestoreView::Ending(ending.name_any()));

@@ -10,7 +10,7 @@ use super::comparison::{self, Finding};
 use super::data::template_of;
 use super::facts::{engine_waiting, is_outdated};
 use super::{permission, validation};
-use crate::api::database::{ConfigValue, EngineType, Served, UpgradePolicy};
+use crate::api::database::{ConfigValue, EngineType, Served};
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::engine_container;
 use crate::controller::database::upgrade;
@@ -24,15 +24,15 @@ pub(super) fn world(requested: &Observed) -> Option<Observed> {
     if let Some((engine, config)) = upgrade::carried_out(&requested.database) {
         return Some(with_engine(requested, engine, config));
     }
-    let (_, served) = due(requested)?;
+    let served = due(requested)?;
     Some(with_engine(requested, &served.engine, &in_force(requested)))
 }
 
 /// What the database serves as, where a changed engine is to be started behind a backup. What cannot be
 /// carried out is said as for any change, and where another engine than the one that served may have been
 /// started, a backup would come too late.
-pub(super) fn due(requested: &Observed) -> Option<(&UpgradePolicy, &Served)> {
-    let (policy, served) = upgrade::due(&requested.database)?;
+pub(super) fn due(requested: &Observed) -> Option<&Served> {
+    let served = upgrade::due(&requested.database)?;
     let is_as_served = |pod: &Pod| is_pod_of(requested, served, pod);
     let of_pod = requested.pod.as_ref().is_none_or(is_as_served);
     // What another client has changed in the template says nothing of what was started.
@@ -43,7 +43,7 @@ pub(super) fn due(requested: &Observed) -> Option<(&UpgradePolicy, &Served)> {
         .and_then(template_of)
         .is_none_or(|template| is_image_of(requested, served, image_of(template).as_ref()));
     let is_refused = validation::invalid(requested).is_some() || permission::engine(requested).is_some();
-    (of_pod && of_set && !is_refused).then_some((policy, served))
+    (of_pod && of_set && !is_refused).then_some(served)
 }
 
 /// Why the engine of the spec takes no place behind a backup: nothing says what the database would go back

@@ -288,7 +288,7 @@ fn the_database_goes_back_where_the_engine_has_not_served_in_time_and_the_former
     assert!(!change(|world| world.kept.record = None), "there is no way back");
     assert!(!change(|world| world.kept.record = Some(retained(Some("other/uid")))), "another one has it");
     assert!(!change(|world| world.database.spec.running = false), "it is paused");
-    record.timeout_minutes = 90;
+    record.timeout_minutes = Some(90);
     assert!(!goes_back(&of(60, &record)));
     let mut early = of(1, &record);
     early.database.spec.restore_in_place = None;

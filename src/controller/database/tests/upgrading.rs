@@ -31,7 +31,7 @@ fn trying(more: Value) -> Observed {
     let mut world = settled_as(json!({"engine": of_version(TRIED), "upgrade": {"timeoutMinutes": 30}}));
     let mut record = json!({
         "from": {"engine": of_version(SERVED)}, "to": of_version(TRIED),
-        "inputsHash": build::inputs_hash(&world.database.spec), "timeoutMinutes": 30,
+        "inputsHash": build::inputs_hash(&world.database.spec),
         "startedAt": before(65), "podUID": "pod-before", "backupName": BACKUP, "snapshotID": "snap-1",
         "volumeID": "vol-1", "startableAt": before(60), "tried": {"podUID": "pod-uid"},
     });

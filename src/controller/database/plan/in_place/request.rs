@@ -64,10 +64,10 @@ fn record(
         upgrade::underway(&observed.database).is_some_and(|(phase, _)| phase != Phase::BackingUp);
     let is_of_upgrade = is_touched || former.volume_uid != volume.uid()?;
     Some(RestoredInPlace {
-        generation: due.request.generation,
+        generation: due.generation,
         backup: restored.clone(),
-        initialization_rate: due.request.initialization_rate,
-        timeout_minutes: due.request.timeout_minutes,
+        initialization_rate: due.backup.initialization_rate,
+        timeout_minutes: due.timeout_minutes.filter(|_| !is_of_upgrade),
         no_way_back: is_of_upgrade,
         former,
         started_at: Time(whole_second(now)),
@@ -117,7 +117,7 @@ fn lacking_room(observed: &Observed, record: &RestoredInPlace) -> Option<i32> {
 
 /// Why the restore in place that is requested does not begin.
 pub(super) fn refused(observed: &Observed, now: Timestamp) -> Option<(RestoreWait, Duration)> {
-    let (due, volume) = requested(observed).filter(|(due, _)| !due.of_upgrade)?;
+    let (due, volume) = requested(observed).filter(|(due, _)| !due.is_of_upgrade())?;
     // Backups are not watched.
     let (soon, slowly) = (observed.timing.requeue_interval, slowly(observed));
     Some(match backup(observed) {

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::recording::recording;
-use crate::api::database::{FormerEngine, Served, Upgrade, UpgradePolicy, UpgradeWentBack};
+use crate::api::database::{FormerEngine, Served, Upgrade, UpgradeWentBack};
 use crate::api::{Backup, ConditionType, Volume, VolumeId};
 use crate::controller::database::build;
 use crate::controller::database::in_place::restored_unrecorded;
@@ -42,7 +42,7 @@ pub(in crate::controller::database::plan) fn prepared(
     requested: &Observed,
     now: Timestamp,
 ) -> Plan {
-    let Some((policy, served)) = due(requested).filter(|_| !is_leaving(requested)) else { return plan };
+    let Some(served) = due(requested).filter(|_| !is_leaving(requested)) else { return plan };
     // What the Volume was created from is read first: it may be the data that is gone back to.
     let is_unknown = |volume: &Volume| restored_unrecorded(&requested.database, volume).is_some();
     if requested.volume.ours().is_none_or(is_unknown) {
@@ -54,7 +54,7 @@ pub(in crate::controller::database::plan) fn prepared(
         Some(_) => return plan,
     };
     let step = if is_serving { before_stop(requested, served, now) } else { None };
-    let (wait, action) = step.unwrap_or_else(|| begin(requested, policy, served, now));
+    let (wait, action) = step.unwrap_or_else(|| begin(requested, served, now));
     plan.actions.extend(action);
     plan.waiting = Some(DatabaseWait::Upgrade(wait));
     let soon = if plan.actions.is_empty() { slowly(requested) } else { requested.timing.requeue_interval };
@@ -103,18 +103,12 @@ fn is_fresh(requested: &Observed, backup: &Backup, now: Timestamp) -> bool {
         && status.completed_at.as_ref().is_some_and(is_new)
 }
 
-fn begin(
-    requested: &Observed,
-    policy: &UpgradePolicy,
-    served: &Served,
-    now: Timestamp,
-) -> (UpgradeWait, Option<Action>) {
+fn begin(requested: &Observed, served: &Served, now: Timestamp) -> (UpgradeWait, Option<Action>) {
     let spec = &requested.database.spec;
     let record = Upgrade {
         from: FormerEngine { engine: served.engine.clone(), config: in_force(requested) },
         to: spec.engine.clone(),
         inputs_hash: inputs_hash(spec),
-        timeout_minutes: policy.timeout_minutes,
         started_at: Time(whole_second(now)),
         pod_uid: requested.pod.as_ref().and_then(ResourceExt::uid).unwrap_or_default(),
         volume_id: volume_id(requested).cloned(),

@@ -11,7 +11,7 @@ use crate::api::database::{EngineType, UpgradePolicy};
 use crate::api::keys::DATABASE_UID_LABEL;
 use crate::api::{Backup, BackupStatus, SnapshotId, VolumeId};
 use crate::cloud::{Snapshot, SnapshotState};
-use crate::controller::database::in_place::{due, restored_unrecorded};
+use crate::controller::database::in_place::{Due, due, restored_unrecorded};
 use crate::controller::database::observe::restore::RestoreView;
 use crate::controller::database::upgrade::{Phase, in_phase, is_stopped_for, needs_backups};
 use crate::controller::database::wait::UpgradeWait;
@@ -174,8 +174,8 @@ impl Life {
     pub(super) fn way_back(&self) -> Option<RestoreView> {
         let volume = self.volume.as_ref()?;
         let unrecorded = restored_unrecorded(&self.database, volume).filter(|id| self.is_of_stopped(id));
-        let due = due(&self.database, volume).filter(|due| due.of_upgrade);
-        let id = unrecorded.cloned().or_else(|| due?.request.snapshot_id)?;
+        let due = due(&self.database, volume).filter(Due::is_of_upgrade);
+        let id = unrecorded.cloned().or_else(|| due?.backup.snapshot_id)?;
         let is_it = |it: &&Backup| it.status.as_ref().is_some_and(|it| it.snapshot_id.as_ref() == Some(&id));
         let is_complete = self.upgrading.backups.iter().find(is_it).is_some_and(Backup::can_be_restored);
         let version = self.upgrading.snapshots[&id.0].version.clone();

@@ -58,7 +58,7 @@ pub(super) fn in_place() -> String {
         generation: 1,
         backup: restored(),
         initialization_rate: None,
-        timeout_minutes: 60,
+        timeout_minutes: Some(60),
         no_way_back: false,
         former: FormerData {
             volume_uid: t("6f1c2a54"),

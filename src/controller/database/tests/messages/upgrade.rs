@@ -44,7 +44,6 @@ fn record() -> Upgrade {
         from: FormerEngine { engine: engine("9.3.4"), config: BTreeMap::new() },
         to: engine("9.3.5"),
         inputs_hash: t("1f2e3d4c"),
-        timeout_minutes: 30,
         started_at: Time(at(0)),
         pod_uid: t("pod-uid"),
         volume_id: None,
