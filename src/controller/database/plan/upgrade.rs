@@ -92,10 +92,18 @@ fn edited(observed: &Observed, upgrade: &Upgrade, now: Timestamp) -> Option<Plan
 
 /// Whether the template is that of before still, and nothing runs.
 fn is_not_begun(observed: &Observed, upgrade: &Upgrade) -> bool {
+    let is_known = comparison::stateful_set(observed) == Finding::Same;
+    let is_stopped = observed.stateful_set.ours().is_some_and(|live| replicas(live) == 0);
+    observed.pod.is_none() && is_known && is_stopped && is_set_of_former(observed, upgrade)
+}
+
+/// Whether the template is one that Freehold has applied before this upgrade. One that another client has put
+/// in its place (`kubectl rollout undo`) leaves the hash of the inputs as it is.
+fn is_set_of_former(observed: &Observed, upgrade: &Upgrade) -> bool {
     let of_former = upgrade::inputs_of_former(&observed.database, upgrade);
-    let set = observed.stateful_set.ours().filter(|_| comparison::stateful_set(observed) == Finding::Same);
-    let is_of_former = |live: &StatefulSet| replicas(live) == 0 && inputs_of_set(live) == Some(&of_former);
-    observed.pod.is_none() && set.is_some_and(is_of_former)
+    let is_of_former = |live: &StatefulSet| inputs_of_set(live) == Some(&of_former);
+    comparison::stateful_set(observed) != Finding::Altered
+        && observed.stateful_set.ours().is_some_and(is_of_former)
 }
 
 /// Whether the next engine reads what this one may have written, for certain.
@@ -243,11 +251,13 @@ fn tried(
     let spec = &requested.database.spec;
     let was_not_there = served.is_some_and(|served| served.went_back.is_some());
     let has_other_data = restored.is_some_and(RestoredInPlace::is_underway);
-    // Another client has started it, or a spec that cannot be carried out has, or the user has set it back.
+    // A spec that cannot be carried out has started it, or the user has set it back. What another client has
+    // started from a template of its own is replaced, and the trial goes on.
     let is_as_before = requested
         .pod
         .as_ref()
-        .is_some_and(|pod| has_started(pod, requested.engine()) && is_of_former(requested, pod, &record));
+        .is_some_and(|pod| has_started(pod, requested.engine()) && is_of_former(requested, pod, &record))
+        && is_set_of_former(requested, &record);
     // A user who changes nothing else has no use for a way back any more.
     let is_let_go = spec.upgrade.is_none() && upgrade::is_of(&requested.database, &record);
     if was_not_there || has_other_data || is_as_before || is_let_go {

@@ -346,3 +346,36 @@ fn a_snapshot_that_is_in_doubt_for_too_long_is_taken_once_more_by_itself() {
     let refused = written(&backing_up(json!({}), json!({}))).unwrap();
     assert_eq!(plan_of(&serving_again(&refused, json!({}))), "[] stalled WentBack", "it was not sent");
 }
+
+/// The StatefulSet and its pod as the engine of before has them.
+fn of_former(world: &Observed) -> (StatefulSet, Pod) {
+    let former = requesting(world.clone(), SERVED);
+    let profile = former.profile.as_ref().unwrap();
+    let set = seen(with_uid(build::stateful_set(&former.database, &former.names, profile, 1), "set-uid"));
+    let mut pod = pod_of(&set);
+    pod.metadata.uid = Some("pod-undone".to_owned());
+    (set, pod)
+}
+
+#[test]
+fn a_template_that_another_client_has_undone_leaves_the_way_back() {
+    let world = trying(json!({}));
+    let (former, pod) = of_former(&world);
+    let mut undone = world.clone();
+    undone.pod = Some(pod.clone());
+    change(&mut undone.stateful_set, |set| {
+        set.metadata.generation = Some(6);
+        set.spec = former.spec.clone();
+    });
+    assert!(record_after(&undone).is_some(), "{}", plan_of(&undone));
+    assert!(plan_of(&undone).contains("restore set"), "{}", plan_of(&undone));
+    let mut restored = world.clone();
+    restored.pod = Some(pod.clone());
+    assert!(record_after(&restored).is_some(), "{}", plan_of(&restored));
+
+    // Freehold itself has started it, as its spec could not be carried out.
+    let mut refused = world;
+    (refused.pod, refused.stateful_set) = (Some(pod), ours(former));
+    as_applied(&mut refused);
+    assert_eq!(record_after(&refused), None);
+}
