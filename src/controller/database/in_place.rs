@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use kube::ResourceExt;
 
+pub use super::in_place_record::{recorded, underway};
 use super::upgrade::{self, Phase};
 use crate::api::database::{FormerData, Restore, RestoreInPlace, RestoredInPlace};
 use crate::api::{ConditionType, Database, DatabaseStatus, SnapshotId, Volume};
@@ -70,16 +71,6 @@ pub fn has_begun(database: &Database) -> bool {
 pub fn restored_unrecorded<'a>(database: &Database, volume: &'a Volume) -> Option<&'a SnapshotId> {
     let is_known = database.status.as_ref().is_some_and(|status| status.restored.is_some());
     volume.spec.snapshot_id.as_ref().filter(|_| !is_known && database.metadata.deletion_timestamp.is_none())
-}
-
-/// The last restore in place.
-pub fn recorded(database: &Database) -> Option<&RestoredInPlace> {
-    database.status.as_ref()?.restored_in_place.as_deref()
-}
-
-/// The restore in place that was begun and has not ended.
-pub fn underway(database: &Database) -> Option<&RestoredInPlace> {
-    recorded(database).filter(|record| record.is_underway())
 }
 
 /// The retention record of the data that the database had, as long as it may go back to that.

@@ -17,6 +17,7 @@ pub mod growth;
 mod history;
 pub mod idle;
 pub mod in_place;
+mod in_place_record;
 pub mod inputs;
 mod invalid_spec;
 pub mod legacy_refusal;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 
+use super::in_place_record;
 use super::inputs::{inputs_hash, short_hash};
 use crate::api::database::{ConfigValue, Engine, Served, Upgrade};
 use crate::api::{Database, SnapshotId, Volume};
@@ -104,7 +105,7 @@ pub fn due(database: &Database) -> Option<&Served> {
         && database.spec.adopt.is_none()
         && database.metadata.deletion_timestamp.is_none()
         && underway(database).is_none()
-        && !is_restoring(database);
+        && in_place_record::underway(database).is_none();
     (is_free && !is_held && served.engine != database.spec.engine).then_some(served)
 }
 
@@ -127,13 +128,7 @@ pub fn is_stopped_for(database: &Database, backup: &str) -> bool {
 
 /// Whether the database may go back to the data that it had: no client is let in until it does not any more.
 pub fn is_closed(database: &Database) -> bool {
-    underway(database).is_some() || is_restoring(database)
-}
-
-/// Whether a restore in place has begun and has not ended.
-fn is_restoring(database: &Database) -> bool {
-    let record = database.status.as_ref().and_then(|status| status.restored_in_place.as_ref());
-    record.is_some_and(|record| record.is_underway())
+    underway(database).is_some() || in_place_record::underway(database).is_some()
 }
 
 /// The name of the Backup of the running database: the same one however often it is computed for one change.

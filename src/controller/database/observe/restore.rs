@@ -10,7 +10,7 @@ use crate::cloud::Snapshot;
 use crate::cloud::identity::Kind;
 use crate::cluster::if_served;
 use crate::controller::conditions;
-use crate::controller::database::in_place;
+use crate::controller::database::in_place::{self, Due};
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
 
@@ -36,15 +36,19 @@ pub enum RestoreView {
     Shown(Box<Snapshot>),
 }
 
-/// The backup of which it is still to be decided, or recorded again, whether it is restored.
-fn undecided(database: &Database, volume: &Child<Volume>) -> Option<Restore> {
+/// The backup of which it is still to be decided, or recorded again, whether it is restored; and whether an
+/// upgrade goes back to it.
+fn undecided(database: &Database, volume: &Child<Volume>) -> Option<(Restore, bool)> {
     let Some(volume) = volume.ours() else {
         let is_decided = database.status.as_ref().is_some_and(|status| status.restored.is_some());
-        return database.spec.restore.clone().filter(|_| *volume == Child::Absent && !is_decided);
+        let requested = database.spec.restore.clone().filter(|_| *volume == Child::Absent && !is_decided);
+        return requested.map(|restore| (restore, false));
     };
+    let due = in_place::due(database, volume);
+    let is_way_back = due.as_ref().is_some_and(Due::is_of_upgrade);
     let of_volume = in_place::restored_unrecorded(database, volume).cloned();
     let again = |id| Restore { backup_name: None, snapshot_id: Some(id), initialization_rate: None };
-    of_volume.map(again).or_else(|| in_place::due(database, volume).map(|due| due.backup))
+    Some((of_volume.map(again).or_else(|| due.map(|due| due.backup))?, is_way_back))
 }
 
 /// Reads only what is still to be decided. What EC2 has is in the inventory, with the tags of the snapshot.
@@ -53,7 +57,7 @@ pub(super) async fn observe(
     volume: &Child<Volume>,
     ctx: &Context,
 ) -> Result<RestoreView, kube::Error> {
-    let Some(restore) = undecided(database, volume) else { return Ok(RestoreView::NotRead) };
+    let Some((restore, is_way_back)) = undecided(database, volume) else { return Ok(RestoreView::NotRead) };
     let namespace = database.metadata.namespace.clone().unwrap_or_default();
     let backups = Api::<Backup>::namespaced(ctx.client.clone(), &namespace);
     let id = match (&restore.backup_name, &restore.snapshot_id) {
@@ -63,11 +67,8 @@ pub(super) async fn observe(
             None => return Ok(RestoreView::NoBackup(name.clone())),
         },
         (None, Some(id)) => {
-            // The Backup of an upgrade that goes back is deleted only after that (`uses`).
-            let is_way_back = volume
-                .ours()
-                .is_some_and(|it| in_place::due(database, it).is_some_and(|due| due.is_of_upgrade()));
             let all = if_served(backups.list(&ListParams::default()).await.map(|list| list.items))?;
+            // The Backup of an upgrade that goes back is deleted only after that (`uses`).
             if let Some(ending) = ending(id, &all, database).filter(|_| !is_way_back) {
                 return Ok(RestoreView::Ending(ending.name_any()));
             }
