@@ -168,7 +168,7 @@ fn settled_as(spec: Value) -> Observed {
     world.service = ours(with_uid(build::service(names, profile, false), "service-uid"));
     world.service_account = ours(with_uid(build::service_account(names), "account-uid"));
     world.network_policy =
-        ours(with_uid(build::network_policy(database, names, profile, &world.network, false), "policy-uid"));
+        ours(with_uid(build::network_policy(database, names, profile, &world.network), "policy-uid"));
     world.disruption_budget = ours(with_uid(build::disruption_budget(names), "budget-uid"));
     let stateful_set = seen(with_uid(build::stateful_set(database, names, profile, 1), "set-uid"));
     world.pod = Some(pod_of(&stateful_set));

@@ -33,6 +33,9 @@ const USER_ID: i64 = 999;
 /// The database that is made beside the built-in ones, for the application.
 const DATABASE: &str = "app";
 
+/// The database for the administrator's own connections: a user may drop any other.
+pub const MAINTENANCE_DATABASE: &str = "postgres";
+
 /// Where the password's file is mounted.
 const PASSWORD_DIRECTORY: &str = "/run/freehold/credentials";
 

@@ -1,6 +1,5 @@
-//! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine that it
-//! requests checkpoints of, whose restored data it checks, that it gives another password or other settings,
-//! or that it flushes before a stop; out go requests to the cluster's DNS.
+//! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine whose
+//! statements it knows; out go requests to the cluster's DNS.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -12,24 +11,23 @@ use kube::ResourceExt;
 
 use super::owned;
 use crate::api::Database;
-use crate::api::database::{Access, AccessPeer};
+use crate::api::database::{Access, AccessPeer, EngineType};
 use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::names::Names;
-use crate::engine::{Profile, checkpoint};
+use crate::engine::Profile;
 use crate::settings::Network;
 
 /// The port of the DNS.
 const DNS: i32 = 53;
 
 /// The NetworkPolicy of the pod. The kubelet's probes need no rule: traffic from a pod's own machine is
-/// always let in. `is_let_in`: the operator is to give the engine another password or other
-/// settings, or flushes it.
+/// always let in. The operator is let in all the time: it requests checkpoints, gives passwords, settings and
+/// users, and flushes before a stop; each of these would wait for another policy to reach the machine.
 pub fn network_policy(
     database: &Database,
     names: &Names,
     profile: &Profile,
     network: &Network,
-    is_let_in: bool,
 ) -> NetworkPolicy {
     let clients = profile.ports.iter().filter(|port| port.is_service).map(|port| port.number);
     let mut ingress = vec![NetworkPolicyIngressRule {
@@ -44,8 +42,8 @@ pub fn network_policy(
         });
     }
     let is_checked = database.labels().contains_key(VERIFICATION_LABEL);
-    let is_asked = (checkpoint::is_needed(database.spec.engine.kind) || is_checked || is_let_in)
-        && !network.operator_from.0.is_empty();
+    let is_known = database.spec.engine.kind != EngineType::Custom;
+    let is_asked = (is_known || is_checked) && !network.operator_from.0.is_empty();
     if let Some(primary) = profile.primary_port_number().filter(|_| is_asked) {
         ingress.push(NetworkPolicyIngressRule {
             ports: Some(vec![port(primary, "TCP")]),

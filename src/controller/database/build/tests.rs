@@ -41,7 +41,7 @@ fn manifests(database: &Database) -> String {
         .extend(config_map(database, &names, &profile).map(|object| serde_json::to_value(object).unwrap()));
     objects.push(serde_json::to_value(service(&names, &profile, false)).unwrap());
     objects.push(serde_json::to_value(service_account(&names)).unwrap());
-    objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network, false)).unwrap());
+    objects.push(serde_json::to_value(network_policy(database, &names, &profile, &network)).unwrap());
     objects.push(serde_json::to_value(disruption_budget(&names)).unwrap());
     objects.push(serde_json::to_value(stateful_set(database, &names, &profile, 1)).unwrap());
     let texts: Vec<String> = objects.iter().map(|object| serde_norway::to_string(object).unwrap()).collect();
@@ -243,7 +243,7 @@ fn damaged_credentials_are_told_from_good_ones_without_a_word_of_their_content()
 }
 
 #[test]
-fn the_operator_reaches_an_engine_that_it_requests_checkpoints_of_or_whose_restored_data_it_checks() {
+fn the_operator_reaches_an_engine_whose_statements_it_knows_or_whose_restored_data_it_checks() {
     let ports = |engine: serde_json::Value, is_checked: bool| {
         let mut database = database(engine, json!({}));
         if is_checked {
@@ -253,8 +253,7 @@ fn the_operator_reaches_an_engine_that_it_requests_checkpoints_of_or_whose_resto
         let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
         let operator = r#"[{"podSelector": {"matchLabels": {"app": "freehold"}}}]"#;
         let network = Network { operator_from: operator.parse().unwrap(), ..Network::default() };
-        let policy =
-            network_policy(&database, &Names::of(&database), &profile, &network, false).spec.unwrap();
+        let policy = network_policy(&database, &Names::of(&database), &profile, &network).spec.unwrap();
         let is_operator = |rule: &serde_json::Value| rule["from"].to_string().contains("freehold");
         let rules = json!(policy.ingress);
         let rules = rules.as_array().unwrap().iter().filter(|rule| is_operator(rule));
@@ -262,6 +261,8 @@ fn the_operator_reaches_an_engine_that_it_requests_checkpoints_of_or_whose_resto
     };
     assert_eq!(ports(json!({"type": "questdb", "version": "9.3.4"}), false), [8812]);
     let postgresql = || json!({"type": "postgresql", "version": "17.6"});
-    assert_eq!(ports(postgresql(), false), Vec::<i64>::new());
-    assert_eq!(ports(postgresql(), true), [5432]);
+    assert_eq!(ports(postgresql(), false), [5432]);
+    let custom = || json!({"type": "custom", "custom": {"image": "db:1", "port": 5000, "dataPath": "/data"}});
+    assert_eq!(ports(custom(), false), Vec::<i64>::new());
+    assert_eq!(ports(custom(), true), [5000]);
 }

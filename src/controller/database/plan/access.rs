@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Resource, ResourceExt};
 
 use super::action::Action;
-use super::{reload, rotation};
+use super::reload;
 use crate::controller::database::build;
 use crate::controller::database::cause::SecretFault;
 use crate::controller::database::child_kind::ChildKind;
@@ -123,10 +123,7 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
         Child::Foreign => {}
     }
     actions.extend(service(observed, profile));
-    let is_let_in = rotation::gives_password(observed, profile) || reload::is_due(observed);
-    // While an engine is flushed it is open or not: nothing else waits for a write that may be refused.
-    let stays = observed.flush.is_running() && letting_in(observed).is_none();
-    actions.extend(network_policy(observed, profile, is_let_in).filter(|_| !stays));
+    actions.extend(network_policy(observed, profile));
     // A foreign one of this name is none of the conflicts: a person may have made it for this very pod.
     let budget = build::disruption_budget(names);
     if let Some(budget) =
@@ -138,16 +135,11 @@ pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<
 
 /// What gives the NetworkPolicy its rules. What another client adds to one may widen it: the policy is as it
 /// is wanted, and nothing else.
-fn network_policy(observed: &Observed, profile: &Profile, is_let_in: bool) -> Option<Action> {
+fn network_policy(observed: &Observed, profile: &Profile) -> Option<Action> {
     let names = &observed.names;
-    let policy = build::network_policy(&observed.database, names, profile, &observed.network, is_let_in);
+    let policy = build::network_policy(&observed.database, names, profile, &observed.network);
     let policy = differs(&observed.network_policy, policy, |live, wanted| live.spec == wanted.spec)?;
     Some(Action::ApplyNetworkPolicy(Box::new(policy)))
-}
-
-/// What has the NetworkPolicy let the operator in.
-pub(super) fn letting_in(observed: &Observed) -> Option<Action> {
-    network_policy(observed, observed.profile.as_ref().ok()?, true)
 }
 
 /// The object to apply, bound to the UID of the one that it changes; `None` when nothing that we want

@@ -16,13 +16,14 @@ use super::action::{Action, Flush, Plan};
 use super::facts::{engine_waiting, is_named};
 use super::leaving::is_leaving;
 use super::machines::{self, is_lost};
-use super::{access, drift, rotation};
+use super::{drift, rotation};
 use crate::api::Node;
 use crate::controller::database::observe::Observed;
 use crate::controller::database::pod::machine;
 use crate::controller::database::wait::DatabaseWait;
 use crate::controller::memory::flushes::FlushView;
 use crate::controller::safety;
+use crate::engine::postgresql::MAINTENANCE_DATABASE;
 use crate::time::{later, sooner};
 
 /// How long it may take, with the connection. A volume that writes 125 MB/s, the least of a gp3, writes 37 GB
@@ -51,10 +52,8 @@ pub(super) fn before_stop(mut plan: Plan, observed: &Observed, now: Timestamp) -
         let is_of_move = |it: &Action| matches!(it, Action::Label(..) | Action::Unlabel(..));
         plan.actions.retain(|action| !stops(action) && !is_of_move(action));
         if let Step::Begin(flush) = step {
-            plan.actions.retain(|action| !matches!(action, Action::ApplyNetworkPolicy(_)));
             // First: a NetworkPolicy that is refused must not keep the engine from being stopped.
-            plan.actions.push(Action::BeginFlush(Box::new(flush)));
-            plan.actions.extend(access::letting_in(observed));
+            plan.actions.insert(0, Action::BeginFlush(Box::new(flush)));
         }
         let pod = observed.names.pod();
         plan.waiting = plan.waiting.map(|wait| {
@@ -62,8 +61,7 @@ pub(super) fn before_stop(mut plan: Plan, observed: &Observed, now: Timestamp) -
         });
         return soon(plan, observed);
     }
-    // The NetworkPolicy is to follow its end.
-    if observed.flush.is_running() { soon(plan, observed) } else { plan }
+    plan
 }
 
 /// Nothing in Kubernetes shows how far it is.
@@ -113,6 +111,6 @@ fn flush(observed: &Observed, pod: &Pod) -> Option<Flush> {
     let profile = observed.profile.as_ref().ok()?;
     let statement = profile.flush?;
     let secret = &rotation::usable(observed).filter(|_| !rotation::may_have_next(observed))?.0;
-    let access = rotation::access(profile, secret, pod, rotation::MAINTENANCE_DATABASE)?;
+    let access = rotation::access(profile, secret, pod, MAINTENANCE_DATABASE)?;
     Some(Flush { pod_uid: pod.uid()?, access, statement })
 }

@@ -24,10 +24,8 @@ use crate::controller::database::upgrade::{self, Phase};
 use crate::controller::database::wait::{DatabaseWait, RotationRefusal, RotationWait};
 use crate::controller::safety;
 use crate::engine::client::Access;
+use crate::engine::postgresql::MAINTENANCE_DATABASE;
 use crate::engine::{Profile, Rotation};
-
-/// The database that a PostgreSQL has for its administrator's connections: a user may drop any other.
-pub(super) const MAINTENANCE_DATABASE: &str = "postgres";
 
 /// The Secret whose password is not the one that the spec asks for, or has a next one; none while it cannot
 /// be used.

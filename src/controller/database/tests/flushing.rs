@@ -7,7 +7,6 @@ use super::moving::with_successor;
 use super::*;
 use crate::api::keys::{INPUTS_HASH_ANNOTATION, REVISION_LABEL};
 use crate::api::{DeletionPolicy, NodeStatus, Reason};
-use crate::controller::database::build::network_policy;
 use crate::controller::database::plan::flush::LIMIT;
 use crate::engine::EngineError;
 use crate::time::later;
@@ -165,51 +164,6 @@ fn the_label_stays_with_a_pod_whose_next_template_was_not_seen_yet() {
     change(&mut world.stateful_set, |set| set.metadata.generation = Some(6));
     as_applied(&mut world);
     assert_eq!(done(&world), "[] Moving");
-}
-
-#[test]
-fn a_policy_that_is_not_opened_holds_up_nothing_while_an_engine_is_flushed() {
-    let mut world = paused();
-    world.network.operator_from = r#"[{"podSelector": {"matchLabels": {"a": "b"}}}]"#.parse().unwrap();
-    world.network_policy = {
-        let profile = world.profile.as_ref().unwrap();
-        let closed = network_policy(&world.database, &world.names, profile, &world.network, false);
-        ours(with_uid(closed, "policy-uid"))
-    };
-    world.flush = FlushView::Running(now());
-    assert_eq!(done(&world), "[] AwaitingStop", "it is closed, as the one that was to open it was refused");
-}
-
-#[test]
-fn the_operator_is_let_in_for_as_long_as_it_takes() {
-    let mut world = paused();
-    world.network.operator_from = r#"[{"podSelector": {"matchLabels": {"a": "b"}}}]"#.parse().unwrap();
-    let policy = |is_let_in: bool| {
-        let profile = world.profile.as_ref().unwrap();
-        network_policy(&world.database, &world.names, profile, &world.network, is_let_in)
-    };
-    let (closed, open) = (policy(false), policy(true));
-    let begins = plan(&world, now());
-    assert_eq!(line(&begins), format!("[{FLUSH}, apply policy policy-uid] AwaitingStop"));
-    let Action::ApplyNetworkPolicy(applied) = &begins.actions[1] else { panic!("{begins:?}") };
-    assert_eq!(applied.spec, open.spec);
-    world.network_policy = ours(with_uid(open, "policy-uid"));
-    assert_eq!(
-        done(&world),
-        format!("[{FLUSH}] AwaitingStop"),
-        "an operator that has just begun closes nothing"
-    );
-    world.flush = FlushView::Running(now());
-    assert_eq!(done(&world), "[] AwaitingStop");
-    world.database.spec.running = true;
-    let taken_back = plan(&world, now());
-    assert_eq!(line(&taken_back), "[] as wanted", "the pause is taken back");
-    assert!(taken_back.requeue.is_some(), "its end is to be seen");
-    world.flush = FlushView::Ended(now());
-    let ended = plan(&world, now());
-    assert_eq!(line(&ended), "[apply policy policy-uid] as wanted");
-    let Action::ApplyNetworkPolicy(applied) = &ended.actions[0] else { panic!("{ended:?}") };
-    assert_eq!(applied.spec, closed.spec);
 }
 
 #[test]

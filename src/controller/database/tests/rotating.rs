@@ -237,21 +237,6 @@ fn a_password_that_cannot_be_rotated_is_refused_and_the_database_goes_on() {
     assert_eq!(done(&custom), "[] stalled RotationRefused");
 }
 
-#[test]
-fn the_operator_is_let_in_while_it_has_an_engine_to_give_it_to() {
-    let lets_in = |world: &Observed| {
-        let mut world = world.clone();
-        world.network.operator_from = r#"[{"podSelector": {"matchLabels": {"a": "b"}}}]"#.parse().unwrap();
-        let plan = plan(&world, now());
-        let policy = plan.actions.iter().find_map(|action| {
-            if let Action::ApplyNetworkPolicy(policy) = action { policy.spec.clone() } else { None }
-        });
-        policy.map(|policy| policy.ingress.unwrap().len())
-    };
-    assert_eq!(lets_in(&asking(&postgresql(), 2)), Some(2), "clients and the operator");
-    assert_eq!(lets_in(&asking(&postgresql(), 1)), None, "nothing changes");
-}
-
 /// Whether the condition PasswordRotated is true, and its reason.
 fn said(world: &Observed) -> (bool, String) {
     let acted = Acted::new(world.database.clone());
