@@ -152,7 +152,7 @@ pub mod postgresql {
     /// Creates amcheck in a schema of its own, or brings it to the version of the engine where it is already.
     /// No event trigger of a user runs. `verify_heapam` is there from PostgreSQL 14 on.
     pub const CREATE_AMCHECK: &str = "SET session_replication_role = replica; \
-        CREATE SCHEMA IF NOT EXISTS freehold_verification; \
+        DROP SCHEMA IF EXISTS freehold_verification CASCADE; CREATE SCHEMA freehold_verification; \
         CREATE EXTENSION IF NOT EXISTS amcheck SCHEMA freehold_verification; \
         ALTER EXTENSION amcheck UPDATE";
 

@@ -58,6 +58,14 @@ async fn sound_data_passes_whatever_a_user_has_set_there() {
          CREATE EVENT TRIGGER refuse ON ddl_command_start EXECUTE FUNCTION refuse()",
     )
     .await;
+    // What an owner of the database may create: a function that would be called in place of amcheck's.
+    sql(
+        &access,
+        "CREATE SCHEMA IF NOT EXISTS freehold_verification; \
+         CREATE FUNCTION freehold_verification.verify_heapam(relation regclass, on_error_stop boolean) \
+         RETURNS TABLE (msg text) LANGUAGE sql AS $$ SELECT 'corrupt' $$",
+    )
+    .await;
     sql(&access, "ALTER ROLE admin SET default_transaction_read_only = on").await;
     let found = verified(&access).await;
     assert_eq!((found.tables, found.rows, &found.findings), (2, 400, &vec![]));
