@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::{DEDICATED_LABEL, VOLUME_UID_LABEL};
-use crate::api::{Backup, BackupSchedule, Database, Node, NodeClass, Volume};
+use crate::api::{Backup, BackupSchedule, Database, DatabaseUser, Node, NodeClass, Volume};
 use crate::clock::{Clock, SystemClock};
 use crate::cloud::Cloud;
 use crate::cloud::inventory::Inventory;
@@ -37,7 +37,9 @@ use crate::controller::pass::context::Context;
 use crate::controller::pass::pulse::Pulse;
 use crate::controller::pass::retry::Retry;
 use crate::controller::pass::settling::Settling;
-use crate::controller::{backup, backup_schedule, database, disk_usage, node, node_class, unclaimed, volume};
+use crate::controller::{
+    backup, backup_schedule, database, database_user, disk_usage, node, node_class, unclaimed, volume,
+};
 use crate::engine::client::PgWire;
 use crate::leadership::decision::Lost;
 use crate::leadership::scope::Scope;
@@ -289,6 +291,7 @@ fn spawn_of(
     tasks.spawn(database::run(Arc::clone(ctx), Arc::clone(&copies), filling, concurrency, stop.clone()));
     tasks.spawn(backup::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
     tasks.spawn(backup_schedule::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
+    tasks.spawn(database_user::run(Arc::clone(ctx), &copies, concurrency, stop.clone()));
     tasks.spawn(copies.run(CopiedApis::of(client, scope), stop.clone()));
 }
 
@@ -365,6 +368,7 @@ async fn installed(client: &Client) -> Result<(), OperatorError> {
         NodeClass::crd_name(),
         Backup::crd_name(),
         BackupSchedule::crd_name(),
+        DatabaseUser::crd_name(),
     ];
     for name in names {
         if definitions.get_opt(name).await?.is_none() {

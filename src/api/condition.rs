@@ -290,6 +290,9 @@ pub enum Reason {
     Rotating,
     /// The password of the administrator cannot be rotated; the message says why.
     RotationRefused,
+    /// The user of a DatabaseUser cannot be created in the engine, or is another client's there; the message
+    /// says why.
+    UserRefused,
     /// The engine is to take the settings of spec.config while it runs; the message says how far that is.
     ConfigReloading,
     /// The engine rejects settings of spec.config, and goes on with those in force; the message says which

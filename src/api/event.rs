@@ -103,7 +103,7 @@ pub enum EventReason {
     Orphaned,
     /// Node: a fenced machine's Kubernetes node was tainted, so that Kubernetes detaches its volume at once.
     OutOfService,
-    /// Database: another password of the administrator is in force, and in the Secret.
+    /// Database and DatabaseUser: another password is in force, and in the Secret.
     PasswordRotated,
     /// Database: `spec.running` became false.
     Paused,
@@ -161,6 +161,12 @@ pub enum EventReason {
     Upgraded,
     /// Backup: it could not be restored in time, or the check of it found something; the note says what.
     VerificationFailed,
+    /// DatabaseUser: the user has other rights in the engine; the note says which.
+    UserChanged,
+    /// DatabaseUser: the user was created in the engine.
+    UserCreated,
+    /// DatabaseUser: it was deleted, and the user was dropped; what the user owned stays.
+    UserDropped,
     /// Volume: an EBS volume was adopted: a retained one, or one that a database used before.
     VolumeAdopted,
     /// Database: its Volume follows the spec; the note says in what.

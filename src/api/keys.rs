@@ -317,6 +317,13 @@ pub const RESERVED_TAG_PREFIXES: [&str; 2] = ["freehold.dev/", "aws:"];
 
 // ---- Names that are no keys, and that other programs read ----
 
+/// How the comment of a user's role in a PostgreSQL begins; the UID of its DatabaseUser, what the user may do
+/// and which password it has follow.
+pub const USER_COMMENT: &str = "freehold.dev/DatabaseUser";
+
+/// How the comment of a role that holds rights on a database in a PostgreSQL begins; their version follows.
+pub const GROUP_COMMENT: &str = "freehold.dev/group";
+
 /// The finalizer that the controllers put on their own Databases, Nodes and Volumes, the Node's on the core
 /// Node of its instance, and the Volume's on the claim of an adopted database, from its adoption to its
 /// release or deletion.

@@ -144,6 +144,11 @@ where
         index.get(value).into_iter().flatten().filter_map(|key| self.store.get(key)).collect()
     }
 
+    /// The keys of the objects of this value.
+    pub fn keys_of(&self, value: &str) -> Vec<ObjectRef<K>> {
+        self.index.lock().get(value).into_iter().flatten().cloned().collect()
+    }
+
     fn has_gone(&self, object: &K) {
         let mut index = self.index.lock();
         for value in (self.values_of)(object) {

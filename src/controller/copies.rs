@@ -18,7 +18,7 @@ use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::keys::{self, MANAGED_BY_FREEHOLD, MANAGED_BY_LABEL};
-use crate::api::{Backup, BackupSchedule, Database, Node, Volume};
+use crate::api::{Backup, BackupSchedule, Database, DatabaseUser, Node, Volume};
 use crate::cluster::controller_of;
 use crate::cluster::mirror::Mirror;
 use crate::cluster::own_writes::OwnWrites;
@@ -35,6 +35,8 @@ pub struct CopiedApis {
     pub backups: Api<Backup>,
     /// The BackupSchedules.
     pub schedules: Api<BackupSchedule>,
+    /// The DatabaseUsers.
+    pub users: Api<DatabaseUser>,
     /// The claims.
     pub claims: Api<PersistentVolumeClaim>,
     /// The StatefulSets.
@@ -64,6 +66,7 @@ impl CopiedApis {
             volumes: within(client, namespace),
             backups: within(client, namespace),
             schedules: within(client, namespace),
+            users: within(client, namespace),
             claims: within(client, namespace),
             stateful_sets: within(client, namespace),
             config_maps: within(client, namespace),
@@ -100,6 +103,8 @@ pub struct Copies {
     pub backups: Arc<Mirror<Backup>>,
     /// The BackupSchedules, which are read so, too.
     pub schedules: Arc<Mirror<BackupSchedule>>,
+    /// The DatabaseUsers, which are read so, too.
+    pub users: Arc<Mirror<DatabaseUser>>,
     /// The claims with our label.
     pub claims: Arc<Mirror<PersistentVolumeClaim>>,
     /// The StatefulSets.
@@ -129,6 +134,9 @@ impl Copies {
             volumes: Arc::new(Mirror::empty(own_writes, namespace)),
             backups: Arc::new(Mirror::empty(own_writes, namespace)),
             schedules: Arc::new(Mirror::empty(own_writes, namespace)),
+            users: Arc::new(Mirror::indexed(own_writes, namespace, |user| {
+                vec![database_of_user(&user.namespace().unwrap_or_default(), &user.spec.database_name)]
+            })),
             claims: Arc::new(Mirror::empty(own_writes, namespace)),
             stateful_sets: Arc::new(Mirror::empty(own_writes, namespace)),
             config_maps: Arc::new(Mirror::empty(own_writes, namespace)),
@@ -160,12 +168,13 @@ impl Copies {
         let claims = all().labels(keys::DATABASE_UID_LABEL);
         let until = || stop.clone();
         // Each is polled once it is woken itself: `join!` polls all of them for each event of one.
-        let all: [BoxFuture<'static, ()>; 14] = [
+        let all: [BoxFuture<'static, ()>; 15] = [
             Arc::clone(&self.databases).run(apis.databases, all(), |_| (), until()).boxed(),
             Arc::clone(&self.nodes).run(apis.nodes, all(), |_| (), until()).boxed(),
             Arc::clone(&self.volumes).run(apis.volumes, all(), |_| (), until()).boxed(),
             Arc::clone(&self.backups).run(apis.backups, all(), |_| (), until()).boxed(),
             Arc::clone(&self.schedules).run(apis.schedules, all(), |_| (), until()).boxed(),
+            Arc::clone(&self.users).run(apis.users, all(), |_| (), until()).boxed(),
             Arc::clone(&self.claims).run(apis.claims, claims, |_| (), until()).boxed(),
             Arc::clone(&self.stateful_sets).run(apis.stateful_sets, ours(), |_| (), until()).boxed(),
             Arc::clone(&self.config_maps).run(apis.config_maps, ours(), |_| (), until()).boxed(),
@@ -180,6 +189,11 @@ impl Copies {
         ];
         FuturesUnordered::from_iter(all).collect::<()>().await;
     }
+}
+
+/// By what DatabaseUsers are indexed: the namespace and name of their Database.
+pub fn database_of_user(namespace: &str, database: &str) -> String {
+    format!("{namespace}/{database}")
 }
 
 /// The UIDs of the Database that owns a Node, or owned it.

@@ -9,6 +9,7 @@ pub mod contents;
 pub mod copies;
 pub mod creation;
 pub mod database;
+pub mod database_user;
 pub mod disk_usage;
 pub mod engine_container;
 pub mod layout;

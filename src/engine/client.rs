@@ -6,6 +6,7 @@ mod flush;
 mod password;
 mod reload;
 mod session;
+mod users;
 
 use std::time::Duration;
 
@@ -16,8 +17,10 @@ pub use self::access::{Access, ClientError};
 use self::session::Session;
 use super::checkpoint::{self, CheckpointStatus};
 use super::reload::{Change, Verdict};
+use super::users::{Login, Mark, ShownUser, WantedUser};
 use super::verify::{Finding, Verified};
 use crate::api::database::EngineType;
+use crate::api::database_user::UserRole;
 
 /// How long the beginning or the end of a checkpoint may take: half a second was seen with few tables, and
 /// the engine flushes every column of every table. Less than `--reconcile-timeout`.
@@ -39,6 +42,25 @@ pub trait Engines: Send + Sync + 'static {
     /// Gives the administrator of a PostgreSQL this password, and tries it. Harmless to repeat: an engine
     /// that has it already keeps it.
     async fn change_password(&self, access: &Access, next: &str) -> Result<(), ClientError>;
+
+    /// What PostgreSQL has of the user of this name, with this role in these databases. Harmless to repeat.
+    async fn user(
+        &self,
+        access: &Access,
+        username: &str,
+        role: UserRole,
+        databases: &[String],
+    ) -> Result<ShownUser, ClientError>;
+
+    /// Whether PostgreSQL lets a user in. Harmless to repeat.
+    async fn login(&self, access: &Access) -> Result<Login, ClientError>;
+
+    /// Has PostgreSQL make the user what it is to be, with this password, and connects as the user. Harmless
+    /// to repeat: nothing is changed where the user is not as it was read.
+    async fn put_user(&self, access: &Access, user: &WantedUser, password: &str) -> Result<(), ClientError>;
+
+    /// Has PostgreSQL drop the user that has this comment; what it owns stays. Harmless to repeat.
+    async fn drop_user(&self, access: &Access, username: &str, mark: &Mark) -> Result<(), ClientError>;
 
     /// What PostgreSQL says of a change of its settings. Harmless to repeat.
     async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError>;
@@ -103,6 +125,28 @@ impl Engines for PgWire {
 
     async fn change_password(&self, access: &Access, next: &str) -> Result<(), ClientError> {
         password::change(access, next).await
+    }
+
+    async fn user(
+        &self,
+        access: &Access,
+        username: &str,
+        role: UserRole,
+        databases: &[String],
+    ) -> Result<ShownUser, ClientError> {
+        users::read(access, username, role, databases).await
+    }
+
+    async fn login(&self, access: &Access) -> Result<Login, ClientError> {
+        users::login(access).await
+    }
+
+    async fn put_user(&self, access: &Access, user: &WantedUser, password: &str) -> Result<(), ClientError> {
+        users::put(access, user, password).await
+    }
+
+    async fn drop_user(&self, access: &Access, username: &str, mark: &Mark) -> Result<(), ClientError> {
+        users::drop_role(access, username, mark).await
     }
 
     async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError> {

@@ -13,6 +13,7 @@ pub mod questdb;
 pub mod release;
 pub mod reload;
 mod setting;
+pub mod users;
 pub mod verify;
 
 use std::collections::BTreeMap;

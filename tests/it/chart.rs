@@ -79,7 +79,7 @@ fn the_definitions_are_the_generated_ones_and_stay_when_the_chart_goes() {
             let same = found.iter().find(|found| found["metadata"]["name"] == name.as_str());
             assert_eq!(same, Some(&definition), "{name}");
         }
-        assert_eq!(found.len(), 6);
+        assert_eq!(found.len(), 7);
     });
 }
 
@@ -108,7 +108,7 @@ fn the_chart_renders_the_same_without_links_and_fails_without_its_definitions() 
         assert_eq!(documents(&rendered), self::rendered(&[]).await);
         std::fs::remove_dir_all(folder.path().join("files/crds")).unwrap();
         let error = helm(&["template", "freehold", copy]).await.unwrap_err();
-        assert!(error.contains("files/crds does not hold the six resource definitions"), "{error}");
+        assert!(error.contains("files/crds does not hold the seven resource definitions"), "{error}");
     });
 }
 

@@ -36,6 +36,7 @@ mod tally;
 mod tenants;
 mod unrecorded;
 mod upgraded;
+mod users;
 mod verified;
 mod wiped;
 

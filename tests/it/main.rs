@@ -47,4 +47,5 @@ mod strangers;
 mod tenants;
 mod transcripts;
 mod trouble;
+mod users;
 mod world;

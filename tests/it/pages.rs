@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
 
-use freehold::api::{Backup, BackupSchedule, Database, Reason};
+use freehold::api::{Backup, BackupSchedule, Database, DatabaseUser, Reason};
 use freehold::definitions;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Patch, PatchParams};
@@ -118,6 +118,7 @@ async fn try_out(page: &str, manifest: &Value) {
     match manifest["kind"].as_str() {
         Some("Backup") => try_out_as::<Backup>(page, manifest).await,
         Some("BackupSchedule") => try_out_as::<BackupSchedule>(page, manifest).await,
+        Some("DatabaseUser") => try_out_as::<DatabaseUser>(page, manifest).await,
         kind => {
             assert_eq!(kind, Some("Database"), "{page}");
             try_out_as::<Database>(page, manifest).await;

@@ -1,6 +1,8 @@
 //! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
 //! password that is changed, settings that it takes while it runs, and its flush before a stop.
 
+mod users;
+
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::time::Duration;
 

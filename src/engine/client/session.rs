@@ -5,11 +5,12 @@ use std::time::Duration;
 use futures::TryStreamExt as _;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::access::{Access, ClientError, LARGEST};
 use crate::engine::checkpoint::{self, CheckpointStatus};
+use crate::engine::users::Login;
 use crate::engine::verify::{self, Row};
 
 /// How long it may take to connect and to be let in.
@@ -48,6 +49,38 @@ impl Session {
 
     /// One that begins with these options. That the engine does not let it begin with them is a refusal.
     pub(super) async fn with(access: &Access, options: Option<&str>) -> Result<Self, ClientError> {
+        Self::dialled(access, options).await?.map_err(|error| match error.as_db_error() {
+            Some(refusal) if options.is_some() && !is_of_access(refusal.code()) => {
+                let hint = refusal.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+                let reason = format!("{}{hint}", refusal.message());
+                ClientError::Refused { what: "a session with these settings", reason }
+            }
+            Some(_) | None => ClientError::Connect { address: access.address, reason: plain(&error) },
+        })
+    }
+
+    /// What the engine says of a user that connects, with the connection if there is one.
+    pub(super) async fn login(access: &Access) -> Result<(Login, Option<Self>), ClientError> {
+        let error = match Self::dialled(access, None).await? {
+            Ok(session) => return Ok((Login::In, Some(session))),
+            Err(error) => error,
+        };
+        match error.as_db_error() {
+            Some(refusal) if *refusal.code() == SqlState::INVALID_PASSWORD => {
+                Ok((Login::WrongPassword, None))
+            }
+            Some(refusal) if is_of_access(refusal.code()) && !is_passing(refusal.code()) => {
+                Ok((Login::Refused(refusal.message().to_owned()), None))
+            }
+            Some(_) | None => Err(ClientError::Connect { address: access.address, reason: plain(&error) }),
+        }
+    }
+
+    /// One, or the engine's or the library's error.
+    async fn dialled(
+        access: &Access,
+        options: Option<&str>,
+    ) -> Result<Result<Self, tokio_postgres::Error>, ClientError> {
         let mut config = Config::new();
         config
             .hostaddr(access.address)
@@ -59,21 +92,17 @@ impl Session {
         if let Some(options) = options {
             config.options(options);
         }
-        let failed = |reason: String| ClientError::Connect { address: access.address, reason };
-        let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await;
-        let connected =
-            connected.map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
-        let (client, connection) = connected.map_err(|error| match error.as_db_error() {
-            Some(refusal) if options.is_some() && !is_of_access(refusal.code()) => {
-                let hint = refusal.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
-                let reason = format!("{}{hint}", refusal.message());
-                ClientError::Refused { what: "a session with these settings", reason }
-            }
-            Some(_) | None => failed(plain(&error)),
+        let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await.map_err(|_| {
+            let reason = format!("no answer within {} s", CONNECT_LIMIT.as_secs());
+            ClientError::Connect { address: access.address, reason }
         })?;
+        let (client, connection) = match connected {
+            Ok(connected) => connected,
+            Err(error) => return Ok(Err(error)),
+        };
         // Its end, good or bad, is what the client's next call says.
         let driver = tokio::spawn(async move { drop(connection.await) });
-        Ok(Self { client, driver })
+        Ok(Ok(Self { client, driver }))
     }
 
     /// Sends a statement, which an error calls `what`.
@@ -94,7 +123,7 @@ impl Session {
     ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
         let failed = |error: tokio_postgres::Error| match error.as_db_error() {
             Some(refusal) if !is_passing(refusal.code()) => {
-                ClientError::Refused { what, reason: refusal.message().to_owned() }
+                ClientError::Refused { what, reason: with_dependents(refusal) }
             }
             Some(refusal) => ClientError::Unreadable { what, reason: refusal.message().to_owned() },
             None => ClientError::Unreadable { what, reason: plain(&error) },
@@ -140,6 +169,16 @@ impl Session {
         });
         let rows: Vec<Row> = rows.collect();
         read(&rows).ok_or_else(|| ClientError::Unreadable { what, reason: verify::shown(&rows) })
+    }
+}
+
+/// The engine's message; and what depends on what cannot be dropped for it.
+fn with_dependents(refusal: &DbError) -> String {
+    match refusal.detail() {
+        Some(detail) if *refusal.code() == SqlState::DEPENDENT_OBJECTS_STILL_EXIST => {
+            format!("{}: {detail}", refusal.message())
+        }
+        Some(_) | None => refusal.message().to_owned(),
     }
 }
 

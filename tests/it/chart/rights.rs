@@ -152,11 +152,10 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
         .await;
         let writes = ["create", "update", "patch", "delete", "deletecollection"];
         for user in ["admin", "edit", "view"] {
-            for resource in ["databases", "backups", "backupschedules", "nodes", "volumes"] {
+            for resource in ["databases", "databaseusers", "backups", "backupschedules", "nodes", "volumes"] {
                 assert!(may(&client, user, "list", resource, name).await, "{user} reads {resource}");
                 for verb in writes {
-                    let expected =
-                        ["databases", "backups", "backupschedules"].contains(&resource) && user != "view";
+                    let expected = !["nodes", "volumes"].contains(&resource) && user != "view";
                     assert_eq!(
                         may(&client, user, verb, resource, name).await,
                         expected,
@@ -170,6 +169,7 @@ fn tenants_write_databases_and_never_what_they_are_made_of() {
                 "nodes/status",
                 "volumes/status",
                 "backupschedules/status",
+                "databaseusers/status",
                 "nodeclasses",
             ] {
                 for verb in writes {

@@ -48,7 +48,7 @@ fn another_version_changes_nothing_that_cannot_be_edited() {
         assert_eq!(fixed(&template("here", &[]).await.unwrap()), fixed(&next));
         assert_eq!(
             of_kind(&next, "CustomResourceDefinition").len(),
-            6,
+            7,
             "a packaged chart has the definitions, too"
         );
         let image =

@@ -9,6 +9,7 @@ pub mod invariants;
 pub mod metrics;
 pub mod notes;
 pub mod objects;
+pub mod page;
 pub mod permits;
 pub mod process;
 pub mod proxy;

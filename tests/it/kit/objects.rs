@@ -1,7 +1,7 @@
 //! The objects that scenarios write, and what is read of those that the operator writes.
 
 use ec2sim::JournalEntry;
-use freehold::api::{Backup, BackupSchedule, Database, Node, NodeClass, Volume};
+use freehold::api::{Backup, BackupSchedule, Database, DatabaseUser, Node, NodeClass, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
@@ -88,6 +88,12 @@ impl Told for Volume {
 }
 
 impl Told for BackupSchedule {
+    fn conditions(&self) -> &[Condition] {
+        Self::conditions(self)
+    }
+}
+
+impl Told for DatabaseUser {
     fn conditions(&self) -> &[Condition] {
         Self::conditions(self)
     }

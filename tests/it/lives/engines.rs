@@ -6,15 +6,18 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use freehold::api::database::EngineType;
+use freehold::api::database_user::UserRole;
 use freehold::engine::checkpoint::CheckpointStatus;
 use freehold::engine::client::{Access, ClientError, Engines};
 use freehold::engine::reload::{Change, Verdict};
+use freehold::engine::users::{Login, Mark, ShownUser, WantedUser};
 use freehold::engine::verify::{Finding, Verified};
 use freehold_rig::Server;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::configured::Configured;
+use super::users::Users;
 use crate::model_cloud::Way;
 
 /// One checkpoint, of the engine at an address.
@@ -56,16 +59,20 @@ impl Suspended {
 /// The password that the engine takes. Each house has one database, which stores it in its data: the first
 /// one is that of the first connection.
 #[derive(Clone, Default)]
-pub struct Passwords(Arc<Mutex<Option<String>>>);
+pub struct Passwords {
+    taken: Arc<Mutex<Option<String>>>,
+    /// Its users beside the administrator.
+    pub users: Users,
+}
 
 impl Passwords {
     /// It, once an operator has connected.
     pub fn taken(&self) -> Option<String> {
-        self.0.lock().clone()
+        self.taken.lock().clone()
     }
 
     fn change(&self, access: &Access, next: &str) -> Result<(), ClientError> {
-        let mut taken = self.0.lock();
+        let mut taken = self.taken.lock();
         let of_now = taken.get_or_insert_with(|| access.password.clone());
         if ![access.password.as_str(), next].contains(&of_now.as_str()) {
             let reason = "password authentication failed".to_owned();
@@ -163,6 +170,32 @@ impl Engines for Reached {
         let passwords = self.passwords.clone();
         let change = |_: &mut Vec<Checkpoint>| passwords.change(access, next);
         self.passes("ChangePassword", access, change).await
+    }
+
+    async fn user(
+        &self,
+        access: &Access,
+        username: &str,
+        _role: UserRole,
+        databases: &[String],
+    ) -> Result<ShownUser, ClientError> {
+        let read = |_: &mut Vec<Checkpoint>| Ok(self.passwords.users.shown(username, databases));
+        self.passes("DescribeUser", access, read).await
+    }
+
+    async fn login(&self, access: &Access) -> Result<Login, ClientError> {
+        let tried = |_: &mut Vec<Checkpoint>| Ok(self.passwords.users.login(access));
+        self.passes("Login", access, tried).await
+    }
+
+    async fn put_user(&self, access: &Access, user: &WantedUser, password: &str) -> Result<(), ClientError> {
+        let put = |_: &mut Vec<Checkpoint>| self.passwords.users.put(user, password);
+        self.passes("PutUser", access, put).await
+    }
+
+    async fn drop_user(&self, access: &Access, username: &str, mark: &Mark) -> Result<(), ClientError> {
+        let end = |_: &mut Vec<Checkpoint>| self.passwords.users.end(username, mark);
+        self.passes("DropUser", access, end).await
     }
 
     async fn judge_settings(&self, access: &Access, change: &Change) -> Result<Verdict, ClientError> {

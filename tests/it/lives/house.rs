@@ -73,7 +73,7 @@ pub const SLOW_HEARTBEATS: [&str; 10] = [
 ];
 
 /// The resource definitions, which take a while to generate.
-static DEFINITIONS: LazyLock<[Value; 6]> = LazyLock::new(|| definitions::all().map(|it| json!(it)));
+static DEFINITIONS: LazyLock<[Value; 7]> = LazyLock::new(|| definitions::all().map(|it| json!(it)));
 
 /// How a life failed.
 #[derive(Default)]

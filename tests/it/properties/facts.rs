@@ -12,6 +12,7 @@ use super::record::Record;
 
 /// The kinds.
 pub const DATABASES: &str = "databases.freehold.dev";
+pub const USERS: &str = "databaseusers.freehold.dev";
 pub const NODES: &str = "nodes.freehold.dev";
 pub const VOLUMES: &str = "volumes.freehold.dev";
 pub const BACKUPS: &str = "backups.freehold.dev";

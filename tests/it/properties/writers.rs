@@ -8,7 +8,7 @@ use freehold_rig::Change;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::facts::{DATABASES, Histories, is_operator};
+use super::facts::{DATABASES, Histories, USERS, is_operator};
 use super::record::Record;
 
 /// What the Secrets ever had under this key.
@@ -25,9 +25,9 @@ fn rotated(record: &Record) -> BTreeSet<&str> {
     of_key(record, "password").filter(was_next).map(|(_, password)| password).collect()
 }
 
-/// One password for the whole life but for rotations, of each database by its name. A Secret that arrives
-/// when no Database is there any more, sent by an operator whose process was stopped meanwhile, is the
-/// password of none.
+/// One password for the whole life but for rotations, of each database and user by its name. A Secret that
+/// arrives when no Database is there any more, sent by an operator whose process was stopped meanwhile, is
+/// the password of none.
 pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
     let histories = Histories::of(record, &[DATABASES]);
     let is_late = |it: &Change| it.old.is_none() && histories.all_at(it.at).next().is_none();
@@ -35,14 +35,15 @@ pub fn credentials_are_stable(record: &Record) -> Result<(), String> {
     let in_time = of_key(record, "password").filter(|(change, _)| !is_late(change));
     let all: BTreeSet<&str> =
         in_time.map(|(_, password)| password).filter(|password| !rotated.contains(password)).collect();
-    let databases = record.changes.iter().filter(|change| change.resource == DATABASES);
+    let owners =
+        record.changes.iter().filter(|change| [DATABASES, USERS].contains(&change.resource.as_str()));
     let metadata =
-        databases.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
+        owners.filter_map(|change| Some(&change.new.as_ref().or(change.old.as_ref())?["metadata"]));
     // One that is created again under its name is another one, with credentials of its own.
     let identity = |it: &Value| ["namespace", "name", "uid"].map(|key| it[key].as_str().map(str::to_owned));
-    let databases: BTreeSet<_> = metadata.map(identity).collect();
-    if all.len() > databases.len().max(1) || all.contains("") {
-        return Err(format!("{} passwords were there, for {} databases", all.len(), databases.len()));
+    let owners: BTreeSet<_> = metadata.map(identity).collect();
+    if all.len() > owners.len().max(1) || all.contains("") {
+        return Err(format!("{} passwords were there, for {} databases and users", all.len(), owners.len()));
     }
     Ok(())
 }

@@ -13,3 +13,4 @@ mod operator;
 mod release;
 mod rotation;
 mod upgrade;
+mod users;

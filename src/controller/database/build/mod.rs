@@ -45,8 +45,8 @@ pub use noted::noted;
 pub use recovery::recovers;
 pub use released::{released, released_as_found};
 pub use secret::{
-    CredentialsError, check_credentials, credentials, next_password, of_generation, password_generation,
-    retained, taken_over, value, with_next, with_next_in_force,
+    CredentialsError, check_credentials, credentials, entries, next_generation, next_password, of_generation,
+    password_generation, promoted, retained, secret_type, taken_over, value, with_next, with_next_in_force,
 };
 pub use service::{host, is_closed_service, service, with_selector};
 pub use service_account::{service_account, service_account_patch};

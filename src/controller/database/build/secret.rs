@@ -91,7 +91,7 @@ pub fn password_generation(secret: &Secret) -> i64 {
 
 /// Which password the engine is given next. A retained Secret has no number for it: it counts as the one that
 /// the new Database begins with.
-fn next_generation(secret: &Secret) -> i64 {
+pub fn next_generation(secret: &Secret) -> i64 {
     generation(secret, NEXT_PASSWORD_GENERATION_ANNOTATION).unwrap_or_else(|| password_generation(secret))
 }
 
@@ -116,9 +116,14 @@ pub fn with_next(secret: &Secret, password: &Password, generation: i64) -> Value
 /// Secret is still as it was read; none where there is no next one.
 pub fn with_next_in_force(names: &Names, profile: &Profile, secret: &Secret) -> Option<Value> {
     let next = next_password(secret)?;
-    let wanted = binding(names, profile, &value(secret, "username").unwrap_or_default(), &next);
-    let encoded = |key: &str| value(&wanted, key).map(|text| BASE64.encode(text.as_bytes()));
-    Some(json!({
+    let username = value(secret, "username").unwrap_or_default();
+    Some(promoted(secret, &entries(names, profile, profile.binding.database, &username, &next)))
+}
+
+/// The same, with these entries.
+pub fn promoted(secret: &Secret, wanted: &BTreeMap<String, ByteString>) -> Value {
+    let encoded = |key: &str| wanted.get(key).map(|value| BASE64.encode(&value.0));
+    json!({
         "metadata": {
             "uid": secret.metadata.uid,
             "resourceVersion": secret.metadata.resource_version,
@@ -128,14 +133,22 @@ pub fn with_next_in_force(names: &Names, profile: &Profile, secret: &Secret) -> 
             },
         },
         "data": {"password": encoded("password"), "uri": encoded("uri"), NEXT_PASSWORD: null},
-    }))
+    })
 }
 
-fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> Secret {
+/// What a Secret of credentials has (servicebinding.io, "Well-known Secret Entries"): of a connection to this
+/// database in the engine, where it has some.
+pub fn entries(
+    names: &Names,
+    profile: &Profile,
+    database: Option<&str>,
+    username: &str,
+    password: &str,
+) -> BTreeMap<String, ByteString> {
     let host = host(names);
     let port = profile.primary_port_number().unwrap_or_default();
     let binding = &profile.binding;
-    let path = binding.database.map(|name| format!("/{name}")).unwrap_or_default();
+    let path = database.map(|name| format!("/{name}")).unwrap_or_default();
     let uri = format!("{}://{}:{}@{host}:{port}{path}", binding.scheme, escaped(username), escaped(password));
     let mut entries = BTreeMap::from([
         ("type", binding.kind.to_owned()),
@@ -146,18 +159,25 @@ fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> 
         ("password", password.to_owned()),
         ("uri", uri),
     ]);
-    if let Some(database) = binding.database {
+    if let Some(database) = database {
         entries.insert("database", database.to_owned());
     }
-    let data =
-        entries.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value.into_bytes()))).collect();
+    entries.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value.into_bytes()))).collect()
+}
+
+fn binding(names: &Names, profile: &Profile, username: &str, password: &str) -> Secret {
     Secret {
         metadata: unowned(names, &names.credentials_secret),
-        type_: Some(format!("servicebinding.io/{}", binding.kind)),
-        data: Some(data),
+        type_: Some(secret_type(profile)),
+        data: Some(entries(names, profile, profile.binding.database, username, password)),
         // Not immutable: a rotation changes it, and a kubelet reads one that is immutable only once.
         ..Secret::default()
     }
+}
+
+/// The type of a Secret of credentials, as the Service Binding specification has it.
+pub fn secret_type(profile: &Profile) -> String {
+    format!("servicebinding.io/{}", profile.binding.kind)
 }
 
 /// A text as it stands in a URI's user information (RFC 3986). What is generated needs no escape.

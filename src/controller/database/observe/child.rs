@@ -84,7 +84,7 @@ pub(super) fn is_of<K: Resource>(object: &K, database: &Database) -> bool {
 }
 
 /// The Secret of this name; `is_ours` says whose it is, since it has no owner.
-pub(super) async fn secret(
+pub(in crate::controller) async fn secret(
     secrets: &Api<Secret>,
     name: &str,
     is_ours: impl Fn(&Secret) -> bool,

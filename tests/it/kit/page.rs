@@ -1,0 +1,72 @@
+//! A page of the documentation as its reader follows it: every manifest is applied and every command run.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::adopter::environment;
+use super::process::binary;
+use super::test_env::TestEnv;
+
+/// One block of a page: its language and its text.
+pub struct Block {
+    language: String,
+    text: String,
+}
+
+/// What a page has its reader do, in its order.
+pub fn blocks(page: &str) -> Vec<Block> {
+    let path = format!("{}/{page}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).unwrap();
+    let block = |block: &str| {
+        let (language, text) = block.split_once('\n').unwrap();
+        Block { language: language.to_owned(), text: text.to_owned() }
+    };
+    text.split("```").skip(1).step_by(2).map(block).collect()
+}
+
+/// The text of a block as it is for this test: its namespace, cluster and NodeClass.
+fn of_test(env: &TestEnv, block: &Block) -> String {
+    let text = block.text.replace("team-a", &env.name).replace("ID_OF_THE_CLUSTER", &env.name);
+    if block.language != "yaml" {
+        return text;
+    }
+    let mut manifest: Value = serde_norway::from_str(&text).unwrap();
+    if manifest["kind"] == "Database" {
+        manifest["spec"]["nodeClassName"] = json!(env.name);
+    }
+    manifest.to_string()
+}
+
+/// Runs a command of the shell as a person does; gives what it printed.
+async fn sh(env: &TestEnv, page: &str, script: &str) -> String {
+    let programs = [env.control_plane.kubectl().clone(), binary(env.control_plane.folder())];
+    let folders = programs.iter().map(|program| program.parent().unwrap().display().to_string());
+    let path = folders.chain([std::env::var("PATH").unwrap()]).collect::<Vec<_>>().join(":");
+    let mut command = Command::new("/bin/sh");
+    command.args(["-euc", script]).envs(environment(env, &env.site.endpoint())).env("PATH", path);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{page}: {script}\n{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// Does what the block of a page says; gives what its command printed.
+pub async fn run(env: &TestEnv, page: &str, block: &Block) -> String {
+    let text = of_test(env, block);
+    let script = match block.language.as_str() {
+        "yaml" => format!("kubectl apply --filename - <<'END'\n{text}\nEND"),
+        "sh" => text,
+        other => panic!("{page} has a block in {other:?}"),
+    };
+    sh(env, page, &script).await
+}
+
+/// Does what the page says; gives what its commands printed.
+pub async fn follow(env: &TestEnv, page: &str) -> String {
+    let mut printed = String::new();
+    for block in blocks(page) {
+        printed.push_str(&run(env, page, &block).await);
+    }
+    printed
+}
