@@ -1,6 +1,6 @@
 //! The users of a PostgreSQL beside its administrator: what is read of one, and the statements that make it.
 //!
-//! The rights on a database are those of three roles that nobody connects as, `freehold_read_`,
+//! The rights on a database are those of three roles without a login, `freehold_read_`,
 //! `freehold_write_` and `freehold_owner_` with the name of the database. A user is a member of one of them.
 //! What an owner creates belongs to `freehold_owner_`, so that it outlives the user, and the others of that
 //! role may change it. Every statement names objects of `pg_catalog` only, under a search path that holds
@@ -109,23 +109,25 @@ impl Mark {
 
     /// Reads a comment. One that Freehold cannot have written is none.
     fn read(comment: &str) -> Option<Self> {
-        let mut words = comment.split(' ');
-        if words.next() != Some(USER_COMMENT) {
+        let words: Vec<&str> = comment.split(' ').collect();
+        let is_of = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b',' | b'/');
+        let is_plain = |word: &&str| !word.is_empty() && word.bytes().all(is_of);
+        let (mark, rest) = words.split_first()?;
+        if *mark != USER_COMMENT || !rest.iter().all(is_plain) {
             return None;
         }
-        let is_plain = |word: &&str| {
-            let is_of = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b',' | b'/');
-            !word.is_empty() && word.bytes().all(is_of)
+        let (uid, role, databases, password, change) = match *rest {
+            [uid, role, databases, password] => (uid, role, databases, password, None),
+            [uid, role, databases, password, change] => (uid, role, databases, password, Some(change)),
+            _ => return None,
         };
-        let mut word = || words.next().filter(is_plain).map(str::to_owned);
-        let (uid, role, databases, password) = (word()?, word()?.parse().ok()?, word()?, word()?);
         let databases = databases.split(',').filter(|name| *name != NONE).map(str::to_owned).collect();
-        let change = match words.next() {
-            None => None,
-            Some(change) => Some(change.to_owned()).filter(|_| is_plain(&change) && words.next().is_none()),
-        };
-        let is_whole = change.is_some() || comment.split(' ').count() == 5;
-        is_whole.then_some(Self { uid, rights: Rights { role, databases }, password, change })
+        Some(Self {
+            uid: uid.to_owned(),
+            rights: Rights { role: role.parse().ok()?, databases },
+            password: password.to_owned(),
+            change: change.map(str::to_owned),
+        })
     }
 }
 
@@ -230,7 +232,7 @@ pub fn end_sessions(username: &str, until: &str) -> String {
 }
 
 /// Asks for the databases in which the user owns something, or was given a right. One whose deletion was
-/// interrupted lets nobody in (`datconnlimit` is -2).
+/// interrupted refuses every connection (`datconnlimit` is -2).
 pub fn depending(username: &str) -> String {
     format!(
         "SELECT datname FROM pg_database WHERE datallowconn AND datconnlimit <> -2 AND oid IN ( \

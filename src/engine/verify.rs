@@ -208,6 +208,11 @@ pub fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// The first column of the first row.
+pub fn only(rows: &[Row]) -> Option<String> {
+    rows.first()?.first()?.clone()
+}
+
 /// The first column of every row.
 pub fn names(rows: &[Row]) -> Option<Vec<String>> {
     rows.iter().map(|row| row.first().cloned().flatten()).collect()

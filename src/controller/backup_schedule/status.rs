@@ -9,13 +9,13 @@ use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
 use super::plan::{is_of, newest};
-use crate::api::ConditionType as Type;
+use super::wait::ScheduleWait;
 use crate::api::backup_schedule::LastComplete;
 use crate::api::verification::{BackupVerification, LastVerification, Verification, VerificationResult};
-use crate::api::{BackupSchedule, BackupScheduleStatus, EventReason, Reason};
+use crate::api::{BackupSchedule, BackupScheduleStatus, EventReason};
 use crate::cluster::events::Happened;
 use crate::controller::conditions::{self, Entry};
-use crate::controller::pass::acted::{Acted, why};
+use crate::controller::pass::acted::{Acted, ready_and_stalled};
 
 /// The status to write. `is_answered`: every Backup that was to be created is.
 pub fn status(
@@ -48,16 +48,10 @@ pub fn status(
 }
 
 fn entries(plan: &Plan, acted: &Acted<BackupSchedule>) -> Vec<Entry> {
-    let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.message()));
-    let is_ready = waiting.is_none() && acted.error.is_none();
-    let (reason, message) = why(acted.error.as_ref(), None, waiting);
-    let ready = if is_ready {
-        Entry::yes(Type::Ready, Reason::AsExpected, messages::READY)
-    } else {
-        Entry::no(Type::Ready, reason, message)
-    };
-    let stalled = plan.waiting.as_ref().filter(|waiting| waiting.is_stalled());
-    vec![ready, conditions::stalled(stalled.map(|waiting| (waiting.reason(), waiting.message())))]
+    let waiting = plan.waiting.as_ref();
+    let why = waiting.map(|waiting| (waiting.reason(), waiting.message()));
+    let is_stalled = waiting.is_some_and(ScheduleWait::is_stalled);
+    ready_and_stalled(acted.error.as_ref(), why, is_stalled, messages::READY)
 }
 
 /// The newest Backup that can be restored.

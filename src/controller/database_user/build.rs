@@ -99,14 +99,18 @@ pub fn with_next_in_force(
 /// What the user in the engine is made from: the rights of the spec in the databases that exist, and the
 /// password that the engine is to have, which is the next one of the Secret if that has one.
 pub fn mark(user: &DatabaseUser, secret: &Secret, missing: &[String]) -> Mark {
-    let exists = |name: &&str| !missing.iter().any(|it| it == name);
-    let databases = user.databases().into_iter().filter(exists).map(str::to_owned).collect();
+    let databases = existing(user, missing).map(str::to_owned).collect();
     Mark {
         uid: user.uid().unwrap_or_default(),
         rights: Rights { role: user.spec.role, databases },
         password: password(secret, next_generation(secret)),
         change: None,
     }
+}
+
+/// The databases of the spec that exist, in their order.
+pub fn existing<'a>(user: &'a DatabaseUser, missing: &'a [String]) -> impl Iterator<Item = &'a str> {
+    user.databases().into_iter().filter(|name| !missing.iter().any(|it| it == name))
 }
 
 /// Which password the engine is to have: the next one, or the one in force.
@@ -128,8 +132,8 @@ pub fn has_password_in_force(mark: &Mark, secret: &Secret) -> bool {
     mark.password == password(secret, build::password_generation(secret))
 }
 
-/// The JSON merge patch that makes the Secret nobody's, so that it stays when its DatabaseUser is gone.
-pub fn disowned(secret: &Secret) -> Value {
+/// The JSON merge patch that removes the owner of the Secret, so that it stays when its DatabaseUser is gone.
+pub fn without_owner(secret: &Secret) -> Value {
     let metadata = &secret.metadata;
     json!({"metadata": {
         "uid": metadata.uid,

@@ -137,9 +137,8 @@ async fn login(observed: &Observed, ctx: &Context) -> Option<Login> {
 }
 
 /// The database that the user is tried in: the first one that exists, which the Secret names.
-pub fn tried_in<'a>(user: &'a DatabaseUser, shown: &ShownUser) -> &'a str {
-    let exists = |name: &&str| !shown.missing.iter().any(|it| it == name);
-    user.databases().into_iter().find(exists).unwrap_or(MAINTENANCE_DATABASE)
+pub fn tried_in<'a>(user: &'a DatabaseUser, shown: &'a ShownUser) -> &'a str {
+    build::existing(user, &shown.missing).next().unwrap_or(MAINTENANCE_DATABASE)
 }
 
 /// The DatabaseUser that the user in the engine says it is of, if that is another one of this Database. A

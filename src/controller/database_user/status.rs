@@ -5,13 +5,13 @@ use jiff::Timestamp;
 use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
-use crate::api::ConditionType as Type;
+use super::wait::UserWait;
 use crate::api::database_user::UserBinding;
-use crate::api::{DatabaseUser, DatabaseUserStatus, Reason};
+use crate::api::{DatabaseUser, DatabaseUserStatus};
 use crate::controller::conditions::{self, Entry};
 use crate::controller::database::build;
 use crate::controller::database::observe::child::{Child, Credentials};
-use crate::controller::pass::acted::{Acted, why};
+use crate::controller::pass::acted::{Acted, ready_and_stalled};
 
 /// The status to write.
 pub fn status(
@@ -35,14 +35,8 @@ pub fn status(
 }
 
 fn entries(plan: &Plan, acted: &Acted<DatabaseUser>) -> Vec<Entry> {
-    let waiting = plan.waiting.as_ref().map(|waiting| (waiting.reason(), waiting.message()));
-    let is_ready = waiting.is_none() && acted.error.is_none();
-    let (reason, message) = why(acted.error.as_ref(), None, waiting);
-    let ready = if is_ready {
-        Entry::yes(Type::Ready, Reason::AsExpected, messages::READY)
-    } else {
-        Entry::no(Type::Ready, reason, message)
-    };
-    let stalled = plan.waiting.as_ref().filter(|waiting| waiting.is_stalled());
-    vec![ready, conditions::stalled(stalled.map(|waiting| (waiting.reason(), waiting.message())))]
+    let waiting = plan.waiting.as_ref();
+    let why = waiting.map(|waiting| (waiting.reason(), waiting.message()));
+    let is_stalled = waiting.is_some_and(UserWait::is_stalled);
+    ready_and_stalled(acted.error.as_ref(), why, is_stalled, messages::READY)
 }

@@ -7,13 +7,14 @@ use serde::de::DeserializeOwned;
 
 use super::call_blocked::call_blocked;
 use super::context::Context;
-use crate::api::Reason;
+use crate::api::{ConditionType, Reason};
 use crate::cloud::CloudError;
 use crate::cloud::call::Call;
 use crate::cloud::limits::Wait;
 use crate::cloud::turns::Priority;
 use crate::cluster::{self, status::PatchError};
 use crate::controller::call_blocked::CallBlocked;
+use crate::controller::conditions::{self, Entry};
 use crate::controller::messages;
 use crate::engine::client::ClientError;
 use crate::error_chain::Chain;
@@ -148,4 +149,23 @@ pub fn why(
         return (call_blocked.reason(), call_blocked.message());
     }
     waiting.unwrap_or((Reason::AsExpected, String::new()))
+}
+
+/// Ready and Stalled, of a kind without other conditions: Ready with this message, unless something is waited
+/// for, or a write failed.
+pub fn ready_and_stalled(
+    error: Option<&ActError>,
+    waiting: Option<(Reason, String)>,
+    is_stalled: bool,
+    ready: &str,
+) -> Vec<Entry> {
+    let stalled = conditions::stalled(waiting.clone().filter(|_| is_stalled));
+    let is_ready = waiting.is_none() && error.is_none();
+    let (reason, message) = why(error, None, waiting);
+    let ready = if is_ready {
+        Entry::yes(ConditionType::Ready, Reason::AsExpected, ready)
+    } else {
+        Entry::no(ConditionType::Ready, reason, message)
+    };
+    vec![ready, stalled]
 }

@@ -4,7 +4,7 @@ use postgres_protocol::password::scram_sha_256;
 
 use super::access::{Access, ClientError};
 use super::session::{QUERY_LIMIT, Session};
-use crate::engine::verify::{Row, literal, quoted};
+use crate::engine::verify::{literal, only, quoted};
 
 /// The administrator's password as the engine stores it.
 const STORED: &str = "SELECT rolpassword FROM pg_catalog.pg_authid WHERE rolname = current_user";
@@ -18,7 +18,6 @@ pub(super) async fn change(access: &Access, next: &str) -> Result<(), ClientErro
         // An earlier attempt came this far. Where it did not, the first error says why.
         Err(error) => return Session::open(&with_next).await.map(drop).map_err(|_| error),
     };
-    let only = |rows: &[Row]| rows.first()?.first()?.clone();
     let stored = session.read("the password that is stored", STORED, QUERY_LIMIT, only).await?;
     let statement = statement(&access.username, &stored, &scram_sha_256(next.as_bytes()));
     session.send("ALTER ROLE", &statement, QUERY_LIMIT).await?;

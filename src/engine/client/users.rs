@@ -11,7 +11,7 @@ use super::session::{QUERY_LIMIT, Session};
 use crate::api::database_user::UserRole;
 use crate::engine::users::rights::{on_what_comes, on_what_is_there};
 use crate::engine::users::{self, Login, Mark, ShownUser, WantedUser, group};
-use crate::engine::verify::{Row, names};
+use crate::engine::verify::{names, only, pairs};
 
 /// How long a statement may take that changes every table of a database. The engine ends it before, by
 /// `statement_timeout`.
@@ -38,12 +38,9 @@ pub(super) async fn read(
     let what = "the role of the user";
     let shown = session.read(what, &users::role(username), QUERY_LIMIT, users::read_role).await?;
     let (what, statement) = ("the databases of the user", users::databases(role, databases));
-    let given = |rows: &[Row]| {
-        let one = |row: &Row| Some((row.first().cloned()??, row.get(1)?.as_deref()? == "t"));
-        rows.iter().map(one).collect::<Option<Vec<_>>>()
-    };
-    let there = session.read(what, &statement, QUERY_LIMIT, given).await?;
-    let of = |name: &String| there.iter().find(|(found, _)| found == name).map(|(_, is_given)| *is_given);
+    let there = session.read(what, &statement, QUERY_LIMIT, pairs).await?;
+    let of =
+        |name: &String| there.iter().find(|(found, _)| found == name).map(|(_, is_given)| is_given == "t");
     let which = |is: Option<bool>| databases.iter().filter(|name| of(name) == is).cloned().collect();
     Ok(ShownUser { role: shown, missing: which(None), lacking: which(Some(false)) })
 }
@@ -102,8 +99,7 @@ async fn disown(main: &Session, access: &Access, username: &str, mark: &Mark) ->
 /// find none.
 async fn end_sessions(main: &Session, username: &str) -> Result<(), ClientError> {
     let what = "the end of the sessions of the user";
-    let now = |rows: &[Row]| rows.first()?.first()?.clone();
-    let until = main.read("the time of the engine", users::NOW, QUERY_LIMIT, now).await?;
+    let until = main.read("the time of the engine", users::NOW, QUERY_LIMIT, only).await?;
     let mut is_empty = false;
     for _ in 0..ENDINGS {
         let ended = main.read(what, &users::end_sessions(username, &until), QUERY_LIMIT, names).await?;

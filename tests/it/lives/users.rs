@@ -21,11 +21,10 @@ use super::house::{House, NAMESPACE};
 use super::lies::Lies;
 use super::person::NAME;
 use super::{SAMPLE, struck_in_a_part};
+use crate::properties::facts::USERS;
 
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(4 * 3600);
-
-const USERS: &str = "databaseusers.freehold.dev";
 
 /// The users of the one engine of a house, in its data.
 #[derive(Clone, Default)]
@@ -33,13 +32,13 @@ pub struct Users(Arc<Mutex<Kept>>);
 
 #[derive(Default)]
 struct Kept {
-    roles: BTreeMap<String, Kind>,
+    roles: BTreeMap<String, EngineUser>,
     granted: BTreeSet<String>,
 }
 
 /// One of them.
 #[derive(Clone, Debug)]
-struct Kind {
+struct EngineUser {
     mark: Mark,
     password: String,
 }
@@ -61,8 +60,8 @@ impl Users {
         }
         let databases = &user.mark.rights.databases;
         assert!(databases.iter().all(|it| kept.granted.contains(it)), "it has rights that are there");
-        let kind = Kind { mark: user.mark.clone(), password: password.to_owned() };
-        kept.roles.insert(user.username.clone(), kind);
+        let made = EngineUser { mark: user.mark.clone(), password: password.to_owned() };
+        kept.roles.insert(user.username.clone(), made);
         Ok(())
     }
 
@@ -82,7 +81,7 @@ impl Users {
         }
     }
 
-    fn of(&self, username: &str) -> Option<Kind> {
+    fn of(&self, username: &str) -> Option<EngineUser> {
         self.0.lock().roles.get(username).cloned()
     }
 }
@@ -172,7 +171,7 @@ impl House {
         Some(String::from_utf8(text).unwrap())
     }
 
-    fn engine_user(&self) -> Option<Kind> {
+    fn engine_user(&self) -> Option<EngineUser> {
         self.engine_password.users.of("shop")
     }
 

@@ -62,7 +62,7 @@ pub(super) fn may_have_next(observed: &Observed) -> bool {
 }
 
 /// Whether the operator is to give the engine another password while it serves.
-pub(super) fn gives_password(observed: &Observed, profile: &Profile) -> bool {
+fn gives_password(observed: &Observed, profile: &Profile) -> bool {
     profile.rotation == Rotation::Statement && due(observed).is_some() && refusal(observed).is_none()
 }
 

@@ -54,7 +54,7 @@ pub enum Action {
     PutNextInForce(HeldSecret, Value),
     /// Have the engine drop the user that has this comment.
     Drop(Access, Mark),
-    /// Make this Secret nobody's by this patch: it stays with the user in the engine.
+    /// Remove the owner of this Secret by this patch: it stays with the user in the engine.
     LeaveSecret(HeldSecret, Value),
     /// Take our finalizer off the DatabaseUser.
     RemoveFinalizer,

@@ -195,7 +195,7 @@ fn deletion(observed: &Observed) -> Plan {
                 return Plan::act(Vec::new(), UserWait::Kept(Box::new(wait)));
             }
             Credentials::Read(Child::Ours(secret)) => {
-                let patch = build::disowned(&secret.0);
+                let patch = build::without_owner(&secret.0);
                 plan.actions.insert(0, Action::LeaveSecret((**secret).clone(), patch));
             }
             Credentials::Read(Child::Absent | Child::Foreign) => {}
