@@ -18,6 +18,7 @@ use freehold::metrics::Metrics;
 use freehold::settings::Settings;
 use freehold::term::Term;
 use freehold::{definitions, operator};
+use freehold_box::cluster::shared::panic_message;
 use freehold_rig::{Cluster, Controls, Server, Violations};
 use jiff::Timestamp;
 use kube::Client;
@@ -139,9 +140,8 @@ pub fn run_at_once<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> (
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
         let lived = lived.map_err(|panic| {
-            let text = panic.downcast_ref::<String>().cloned();
-            let why = text.or_else(|| panic.downcast_ref::<&str>().map(|it| (*it).to_owned()));
-            Failure { why: why.unwrap_or_default(), story: STORY.take() }
+            let why = panic_message(panic.as_ref()).to_owned();
+            Failure { why, story: STORY.take() }
         });
         (lived, TALLY.take())
     };

@@ -14,7 +14,7 @@ use kube::{Api, ResourceExt as _};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::release::{NAMESPACE, image, platform_machine, prepare, release, running_images, uninstall};
+use super::release::{NAMESPACE, platform_machine, pods_are_of, prepare, release, roll_back, uninstall};
 use crate::kit::chart::CHART;
 use crate::kit::env::Env as _;
 use crate::kit::process::binary;
@@ -62,10 +62,9 @@ async fn parts_of(env: &RealEnv, name: &str) -> impl PartialEq + std::fmt::Debug
     (env.run_of(name).await, machines, disks)
 }
 
-/// The one pod of the operator has this image, and it works on the database: a new generation of it becomes
-/// Ready.
+/// The operator's pods are of this tag, and one works on the database: a new generation of it becomes Ready.
 async fn works(env: &RealEnv, tag: &str, policy: &str) {
-    assert_eq!(running_images(env).await, [image(tag)]);
+    pods_are_of(env, &[tag]).await;
     env.edit("orders", &json!({"deletionPolicy": policy})).await;
     env.serves("orders").await;
 }
@@ -95,7 +94,7 @@ fn helm_installs_upgrades_rolls_back_and_uninstalls_the_operator_and_the_databas
         works(&env, now, "Snapshot").await;
         assert_eq!(parts_of(&env, "orders").await, made, "the upgrade changes nothing");
 
-        release(&env, &["rollback", "freehold", "1"]).await;
+        roll_back(&env, before).await;
         works(&env, before, "Retain").await;
         assert_eq!(parts_of(&env, "orders").await, made, "the way back changes nothing");
 

@@ -85,30 +85,34 @@ pub async fn release(env: &RealEnv, args: &[&str]) {
     }
 }
 
-/// Uninstalls the operator, whose rights end before its pod does.
+/// Uninstalls the operator, whose rights end before its pods do.
 pub async fn uninstall(env: &RealEnv) {
+    with_fewer_rights(env, &["uninstall", "freehold"], &[]).await;
+}
+
+/// Rolls the operator back to the first revision, of this tag; the newer operator has its rights no longer
+/// while its pods are still being stopped.
+pub async fn roll_back(env: &RealEnv, tag: &str) {
+    with_fewer_rights(env, &["rollback", "freehold", "1"], &[tag]).await;
+}
+
+/// Runs helm on the release, and leaves out what the former operator is refused before it is gone.
+async fn with_fewer_rights(env: &RealEnv, args: &[&str], tags: &[&str]) {
     rights::note(&env.control_plane);
-    release(env, &["uninstall", "freehold"]).await;
-    let pods = Api::<Pod>::namespaced(env.client.clone(), NAMESPACE);
-    until("the end of the operator's pod", || async {
-        let left = pods.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items.len();
-        seen((left == 0).then_some(()), || format!("{left} pods"))
-    })
-    .await;
+    release(env, args).await;
+    pods_are_of(env, tags).await;
     rights::leave_out(&env.control_plane);
 }
 
-/// The images of the operator's running pods, each once.
-pub async fn running_images(env: &RealEnv) -> Vec<String> {
+/// Waits until the operator's pods, with those that are being stopped, are of these tags and no others.
+pub async fn pods_are_of(env: &RealEnv, tags: &[&str]) {
     let pods = Api::<Pod>::namespaced(env.client.clone(), NAMESPACE);
-    let pods = pods.list(&ListParams::default()).await.unwrap().items;
-    let running = pods.into_iter().filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    let images: BTreeSet<String> =
-        running.map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap()).collect();
-    images.into_iter().collect()
-}
-
-/// The image of this tag.
-pub fn image(tag: &str) -> String {
-    format!("{REPOSITORY}:{tag}")
+    let awaited: BTreeSet<String> = tags.iter().map(|tag| format!("{REPOSITORY}:{tag}")).collect();
+    until("the operator's pods", || async {
+        let pods = pods.list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
+        let images: BTreeSet<String> =
+            pods.into_iter().map(|pod| pod.spec.unwrap().containers[0].image.clone().unwrap()).collect();
+        seen((images == awaited).then_some(()), || format!("{images:?}"))
+    })
+    .await;
 }

@@ -4,7 +4,9 @@
 //! must outlive each. No code stops it at the end, because a test binary has no end to which code could be
 //! attached: the pipe of each process ends that process ([`crate::base::process`]).
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, LazyLock};
 
 use tokio::runtime::{Builder, Runtime};
@@ -21,9 +23,20 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 
 static CONTROL_PLANE: OnceCell<Arc<ControlPlane>> = OnceCell::const_new();
 
-/// Runs a test on the shared runtime.
+/// Runs a test on the shared runtime. A failed one shows its surroundings as it ends, and then what failed
+/// once more: of a long log, a person reads the end.
 pub fn run<F: Future>(test: F) -> F::Output {
-    RUNTIME.block_on(test)
+    catch_unwind(AssertUnwindSafe(|| RUNTIME.block_on(test))).unwrap_or_else(|failed| {
+        let message = panic_message(failed.as_ref());
+        eprintln!("==== what failed\n{message}");
+        resume_unwind(failed)
+    })
+}
+
+/// The message of a panic.
+pub fn panic_message(failed: &(dyn Any + Send)) -> &str {
+    let formatted = failed.downcast_ref::<String>().map(String::as_str);
+    formatted.or_else(|| failed.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message")
 }
 
 /// The shared control plane; the first caller starts it. Use inside [`run`] only.
