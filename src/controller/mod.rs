@@ -11,6 +11,7 @@ pub mod creation;
 pub mod database;
 pub mod database_user;
 pub mod disk_usage;
+pub mod engine_access;
 pub mod engine_container;
 pub mod layout;
 pub mod memory;

@@ -10,7 +10,6 @@ use serde_json::json;
 
 use super::create_backup::CreateBackup;
 use super::messages;
-use super::observe::{self, EnginePod};
 use super::plan::action::{Action, Plan};
 use crate::api::backup::{CheckpointEngine, Consistency, OwedCheckpoint, SnapshotPolicy};
 use crate::api::keys::{CONSISTENCY_TAG, EXPIRING_SINCE_ANNOTATION};
@@ -21,6 +20,7 @@ use crate::cloud::turns::Priority;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{finalizer, status};
 use crate::controller::creation;
+use crate::controller::engine_access::{self, EnginePod};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 use crate::engine::client::{Access, ClientError};
@@ -186,7 +186,7 @@ async fn note_released(acted: &mut Acted<Backup>, ctx: &Context) -> Result<(), A
 /// How the engine of the Database is reached.
 async fn engine(backup: &Backup, ctx: &Context) -> Result<CheckpointEngine, ActError> {
     let databases = Api::<Database>::namespaced(ctx.client.clone(), &backup.namespace().unwrap_or_default());
-    Ok(observe::engine(&databases.get(&backup.spec.database_name).await?))
+    Ok(engine_access::engine(&databases.get(&backup.spec.database_name).await?))
 }
 
 /// Where the engine listens, in the pod of this UID if one is given: a checkpoint that begins in another pod
@@ -200,14 +200,14 @@ async fn access(
 ) -> Result<Access, ActError> {
     let namespace = backup.namespace().unwrap_or_default();
     let pod = Api::namespaced(ctx.client.clone(), &namespace).get_opt(&engine.pod_name).await?;
-    let address = match observe::engine_pod(pod.as_ref(), engine.container_name.as_deref()) {
+    let address = match engine_access::engine_pod(pod.as_ref(), engine.container_name.as_deref()) {
         EnginePod::Running { uid, .. } if pod_uid.is_some_and(|expected| uid != expected) => {
             return Err(ActError::Conflict);
         }
         EnginePod::Running { address, .. } => address,
         EnginePod::Absent | EnginePod::NotRunning => None,
     };
-    let access = observe::access(engine, &namespace, address, ctx).await?;
+    let access = engine_access::access(engine, &namespace, address, ctx).await?;
     access.map_err(|why| ActError::Engine(ClientError::NoAccess(why)))
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{Namespace, Pod, Secret};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{Api, ListParams};
 use kube::{CustomResourceExt, ResourceExt};
 
 use super::mounted::Mounted;
 use super::root;
 use crate::api::backup::{CheckpointEngine, OwedCheckpoint};
-use crate::api::names::{Names, VolumeNames};
+use crate::api::names::VolumeNames;
 use crate::api::{Backup, BackupStatus, Database, NodeClass, SnapshotId, Volume};
 use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
@@ -21,33 +21,12 @@ use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::in_place::underway;
 use crate::controller::database::{pod, upgrade};
+use crate::controller::engine_access::{EnginePod, access, engine, engine_pod};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
 use crate::engine::checkpoint::{self, CheckpointStatus};
-use crate::engine::client::Access;
-use crate::engine::{self, Profile};
 use crate::settings::Timing;
-
-/// The engine's process, as its pod shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EnginePod {
-    /// There is no pod.
-    Absent,
-    /// The engine's container does not run in the pod.
-    NotRunning,
-    /// It runs.
-    Running {
-        /// The UID of the pod.
-        uid: String,
-        /// The address of the pod.
-        address: Option<IpAddr>,
-        /// Whether it accepts connections.
-        is_ready: bool,
-        /// The image of the engine's container.
-        image: Option<String>,
-    },
-}
 
 /// What the engine says of its checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,36 +296,6 @@ async fn volume(
     Ok(observed.volume.as_ref().map(|volume| VolumeNames::of(volume).claim))
 }
 
-/// How the engine of this Database is reached.
-pub fn engine(database: &Database) -> CheckpointEngine {
-    let names = Names::of(database);
-    let profile = engine::profile(&database.spec.engine, &database.spec.config).ok();
-    let port = profile.as_ref().and_then(Profile::primary_port_number);
-    let name = profile.and_then(|profile| profile.binding.database);
-    CheckpointEngine {
-        pod_name: names.pod(),
-        container_name: names.container,
-        secret_name: names.credentials_secret,
-        database_uid: names.uid,
-        port: port.and_then(|port| u16::try_from(port).ok()),
-        database_name: name.unwrap_or_default().to_owned(),
-    }
-}
-
-/// What the pod says of the engine's process.
-pub fn engine_pod(pod: Option<&Pod>, container: Option<&str>) -> EnginePod {
-    let Some(pod) = pod else { return EnginePod::Absent };
-    if !pod::is_running(pod, container) {
-        return EnginePod::NotRunning;
-    }
-    EnginePod::Running {
-        uid: pod.uid().unwrap_or_default(),
-        address: pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()?.parse().ok()),
-        is_ready: pod::engine_wait(Some(pod), container).is_none(),
-        image: pod::engine_container(pod, container).and_then(|container| container.image.clone()),
-    }
-}
-
 async fn asked(
     engine: &CheckpointEngine,
     namespace: &str,
@@ -361,38 +310,4 @@ async fn asked(
         Ok(status) => EngineView::Shown(status),
         Err(error) => EngineView::Unreadable(error.to_string()),
     })
-}
-
-/// Where the engine listens, and its administrator; or why that is not known.
-pub async fn access(
-    engine: &CheckpointEngine,
-    namespace: &str,
-    address: Option<IpAddr>,
-    ctx: &Context,
-) -> Result<Result<Access, String>, kube::Error> {
-    let CheckpointEngine { pod_name, secret_name: name, port, database_name, .. } = engine;
-    let Some(address) = address else { return Ok(Err(format!("pod {pod_name} has no address yet"))) };
-    let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
-    let secret = match secrets.get_opt(name).await {
-        Ok(Some(secret)) => secret,
-        Ok(None) => return Ok(Err(format!("Secret {name} does not exist"))),
-        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-            return Ok(Err(format!("Secret {name} cannot be read: {}", status.message)));
-        }
-        Err(error) => return Err(error),
-    };
-    let value = |key: &str| {
-        let value = secret.data.as_ref()?.get(key)?;
-        String::from_utf8(value.0.clone()).ok().filter(|text| !text.is_empty())
-    };
-    let Some(port) = *port else {
-        return Ok(Err("the spec of the Database says no port of the PostgreSQL wire protocol".to_owned()));
-    };
-    let access = value("username").zip(value("password"));
-    Ok(access.map_or_else(
-        || Err(format!("Secret {name} has no username or password")),
-        |(username, password)| {
-            Ok(Access { address, port, username, password, database: database_name.clone() })
-        },
-    ))
 }

@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use serde_json::json;
 
 use self::line::line;
-use super::observe::{ById, EnginePod, EngineView, Observed, engine};
+use super::observe::{ById, EngineView, Observed};
 use super::plan::action::{Action, Plan, Verdict};
 use super::plan::plan;
 use super::wait::BackupWait;
@@ -31,6 +31,7 @@ use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::{CloudError, EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::call_blocked::CallBlocked;
+use crate::controller::engine_access::{EnginePod, engine};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::engine::checkpoint::CheckpointStatus;
 use crate::settings::Timing;

@@ -21,7 +21,7 @@ use crate::api::{
 use crate::cluster::delete::delete_as_read;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{is_not_found, status};
-use crate::controller::backup::observe::{EnginePod, access, engine, engine_pod};
+use crate::controller::engine_access::{EnginePod, access, engine, engine_pod};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 

@@ -9,8 +9,9 @@ use super::facts::{Held, blocked, held, is_overdue, is_under};
 use crate::api::BackupStatus;
 use crate::cloud::call::Call;
 use crate::cluster::kubelet::DiskUsage;
-use crate::controller::backup::observe::{EnginePod, EngineView, Observed};
+use crate::controller::backup::observe::{EngineView, Observed};
 use crate::controller::backup::wait::BackupWait;
+use crate::controller::engine_access::EnginePod;
 use crate::time::later;
 
 /// What must be free of a file system for a checkpoint, in percent: a volume that grows by itself is to have
