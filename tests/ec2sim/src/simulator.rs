@@ -141,7 +141,7 @@ impl Simulator {
 
     /// The instance of this id as it is.
     pub fn instance(&self, id: &str) -> Option<InstanceView> {
-        self.instances().into_iter().find(|view| view.id == id)
+        self.with(|core| core.model.instance(id))
     }
 
     /// The volumes as they are.
@@ -151,7 +151,12 @@ impl Simulator {
 
     /// The volume of this id as it is.
     pub fn volume(&self, id: &str) -> Option<VolumeView> {
-        self.volumes().into_iter().find(|view| view.id == id)
+        self.with(|core| core.model.volume_as_is(id).cloned())
+    }
+
+    /// Whether this is true of all volumes as they are. None is copied.
+    pub fn is_true_of_all_volumes(&self, is_true: impl Fn(&VolumeView) -> bool) -> bool {
+        self.with(|core| core.model.are_all_volumes(&is_true))
     }
 
     /// The snapshots as they are.

@@ -244,6 +244,16 @@ impl Model {
         in_order(&self.state.instances).map(|held| self.with_attachments(&held.view)).collect()
     }
 
+    /// The instance of this id as it is, whatever callers can see of it.
+    pub(crate) fn instance(&self, id: &str) -> Option<InstanceView> {
+        self.instance_as_is(id).map(|view| self.with_attachments(view))
+    }
+
+    /// Whether this is true of all volumes as they are.
+    pub(crate) fn are_all_volumes(&self, is_true: impl Fn(&VolumeView) -> bool) -> bool {
+        self.state.volumes.values().all(|held| is_true(&held.view))
+    }
+
     /// The volumes as they are.
     pub fn volumes(&self) -> Vec<VolumeView> {
         in_order(&self.state.volumes).map(|held| held.view.clone()).collect()

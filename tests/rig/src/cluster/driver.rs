@@ -131,10 +131,10 @@ pub fn resize(server: &Server, ec2: &Simulator, seen: &Seen, due: &mut Due) {
     for claim in seen.claims.iter().filter(|claim| claim["status"]["phase"] == "Bound" && !is_going(claim)) {
         let wanted = gib(&claim["spec"]["resources"]["requests"]["storage"]);
         let Some(volume) = seen.volume(text(&claim["spec"]["volumeName"])) else { continue };
-        let Some(view) = ebs_volume(volume).and_then(|id| ec2.volume(id)) else { continue };
         if wanted <= gib(&volume["spec"]["capacity"]["storage"]) {
             continue;
         }
+        let Some(view) = ebs_volume(volume).and_then(|id| ec2.volume(id)) else { continue };
         due.soon(seen.now);
         if i64::from(view.shape.size) < wanted {
             call(ec2, "ModifyVolume", &[("VolumeId", &view.id), ("Size", &wanted.to_string())]);

@@ -173,5 +173,5 @@ fn is_changing(instances: &[ec2sim::InstanceView], ec2: &Simulator) -> bool {
         let is_held = volume.attachment.as_ref().is_none_or(|it| it.state == AttachmentState::Attached);
         [VolumeState::Available, VolumeState::InUse].contains(&volume.state) && is_held
     };
-    instances.iter().any(|it| !settled.contains(&it.state)) || !ec2.volumes().iter().all(is_settled)
+    instances.iter().any(|it| !settled.contains(&it.state)) || !ec2.is_true_of_all_volumes(is_settled)
 }
