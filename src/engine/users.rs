@@ -29,6 +29,10 @@ pub const RIGHTS_VERSION: u32 = 1;
 const PENDING: &str = "pending";
 const TAKEN: &str = "taken";
 
+/// What the last word of the comment of a user ends with that connects no more since its data was restored:
+/// its DatabaseUser lets it in again. The start of the engine writes it (postgresql/start.sh).
+const RESTORED: &str = "-restored";
+
 /// Stands for no database.
 const NONE: &str = "-";
 
@@ -291,12 +295,13 @@ fn unless_changed(username: &str, before: Option<&Mark>) -> String {
 
 /// The statement that gives the user its password and its rights, and says in its comment that it is being
 /// changed. The password is in it as the engine stores it, which opens no connection: logs may show
-/// statements. A role that a person let connect no more stays so.
+/// statements. A role that a person let connect no more stays so, one that a restore did does not.
 pub fn change(user: &WantedUser, attempt: &str, verifier: &str) -> String {
     let (name, text) = (quoted(&user.username), literal(&user.username));
     let create = if user.before.is_none() { format!("CREATE ROLE {name};") } else { String::new() };
-    let is_ours = user.before.as_ref().is_some_and(|before| before.uid == user.mark.uid);
-    let login = if is_ours { "" } else { "LOGIN " };
+    let is_restored = |before: &Mark| before.change.as_ref().is_some_and(|change| change.ends_with(RESTORED));
+    let is_ours = |before: &Mark| before.uid == user.mark.uid && !is_restored(before);
+    let login = if user.before.as_ref().is_some_and(is_ours) { "" } else { "LOGIN " };
     // What others made it a member of, and what it made members of itself, ends where rights do.
     let all = user.takes_away();
     let role = user.mark.rights.role;

@@ -123,7 +123,7 @@ async fn login(observed: &Observed, ctx: &Context) -> Option<Login> {
         return None;
     };
     let mark = shown.role.as_ref()?.mark.as_ref()?;
-    let is_ours = Some(&mark.uid) == observed.user.metadata.uid.as_ref();
+    let is_ours = Some(&mark.uid) == observed.user.metadata.uid.as_ref() && mark.change.is_none();
     if !is_ours || !build::has_password_in_force(mark, &secret.0) {
         return None;
     }

@@ -47,6 +47,16 @@ initialise() {
     sync "$folder" "$volume"
 }
 
+# Locks the users in restored data that DatabaseUsers made: one that was dropped since is not let in again, and any other is once its
+# DatabaseUser has given it its password (src/engine/users.rs reads the comment). One that a person has locked keeps its comment, and stays
+# locked. The server alone takes one statement a line.
+lock_users() {
+    cat <<'STATEMENTS'
+UPDATE pg_catalog.pg_shdescription SET description = pg_catalog.array_to_string((pg_catalog.string_to_array(description, ' '))[1:5], ' ') || CASE WHEN description LIKE '% taken-%' THEN ' taken-restored' ELSE ' pending-restored' END WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND description LIKE 'freehold.dev/DatabaseUser %' AND objoid IN (SELECT oid FROM pg_catalog.pg_authid WHERE rolcanlogin)
+UPDATE pg_catalog.pg_authid SET rolcanlogin = false WHERE rolcanlogin AND oid IN (SELECT objoid FROM pg_catalog.pg_shdescription WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND description LIKE 'freehold.dev/DatabaseUser %')
+STATEMENTS
+}
+
 # The data has credentials that are lost (spec.storage.newCredentials) or another database's: the mounted ones are set, by the server alone
 # on its data, once for each database. Later a rotation changes them in the server, and a mounted file may be older than that.
 renew() {
@@ -56,8 +66,9 @@ renew() {
     # A pod of an earlier version of Freehold has `true`, and mounts the password of its first start for as long as it is there.
     [ "$POSTGRES_NEW_CREDENTIALS" != true ] || [ -z "$set" ] || return 0
     # Freehold's passwords have no quotes. The settings of spec.config may have statements logged: not this one.
-    echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'" |
+    { lock_users && echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'"; } |
         postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf \
+            -c default_transaction_read_only=off \
             -c log_statement=none -c log_min_duration_statement=-1 -c log_min_duration_sample=-1 -c log_transaction_sample_rate=0 \
             -c log_duration=off -c log_min_error_statement=panic postgres >/dev/null
     echo "$POSTGRES_NEW_CREDENTIALS" >"$folder/credentials"

@@ -316,3 +316,48 @@ async fn what_freehold_has_not_created_is_seen_and_a_database_that_is_created_an
     sql(&access, "CREATE DATABASE shop").await;
     assert_eq!(shown(&access, "buyer", UserRole::Read).await.lacking, ["shop"]);
 }
+
+/// The statements of the engine's start that lock users in restored data.
+fn of_start() -> &'static str {
+    let start = include_str!("../../../src/engine/postgresql/start.sh");
+    let (_, rest) = start.split_once("<<'STATEMENTS'\n").unwrap();
+    rest.split_once("STATEMENTS\n").unwrap().0
+}
+
+#[tokio::test]
+async fn users_in_restored_data_are_locked_until_their_database_user_lets_them_in_again() {
+    let Some((mut server, access, _)) = with_shop().await else { return };
+    let made = user("shop", UserRole::Owner, 1, None);
+    for name in ["shop", "dropped", "locked"] {
+        put(&access, &user(name, UserRole::Owner, 1, None), 1).await.unwrap();
+    }
+    sql(&access, "ALTER ROLE locked NOLOGIN; CREATE ROLE person LOGIN; COMMENT ON ROLE person IS 'a b c'")
+        .await;
+    sql(&access, "CHECKPOINT").await;
+    server.kill();
+    // What was interrupted is done again.
+    for statements in [of_start().lines().next().unwrap(), of_start()] {
+        server.carry_out_alone(&format!("{statements}\n")).await.unwrap();
+    }
+    server.start().await.unwrap();
+    let (client, _connection) = connected(&access).await.unwrap();
+    let open = "SELECT string_agg(rolname, ' ' ORDER BY rolname) FROM pg_roles WHERE rolcanlogin";
+    assert_eq!(client.query_one(open, &[]).await.unwrap().get::<_, String>(0), "admin person");
+
+    let found = shown(&access, "shop", UserRole::Owner).await.role.unwrap().mark.unwrap();
+    assert_eq!((&found.uid, &found.rights), (&made.mark.uid, &made.mark.rights));
+    assert_ne!(found, made.mark, "it is not as it was made");
+    put(&access, &WantedUser { before: Some(found), ..made.clone() }, 1).await.unwrap();
+    may(&of(&access, "shop", 1), "CREATE TABLE new (id int)").await;
+    let found = shown(&access, "locked", UserRole::Owner).await.role.unwrap().mark.unwrap();
+    assert_eq!(
+        found,
+        user("locked", UserRole::Owner, 1, None).mark,
+        "a person has locked it, and it stays so"
+    );
+    let other = user("dropped", UserRole::Read, 2, None);
+    let found = shown(&access, "dropped", UserRole::Read).await.role.unwrap().mark.unwrap();
+    let taking = Mark { uid: "another".to_owned(), ..other.mark };
+    put(&access, &WantedUser { mark: taking, before: Some(found), ..other }, 2).await.unwrap();
+    assert_eq!(PgWire.login(&of(&access, "dropped", 2)).await.unwrap(), Login::In);
+}

@@ -10,6 +10,7 @@ use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
 use super::program;
+use crate::api::keys::USER_COMMENT;
 use crate::engine::postgresql::START;
 
 /// A volume, and stand-ins for PostgreSQL's programs that write down how they were called.
@@ -165,6 +166,7 @@ fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
         assert_eq!(calls[begun.len()..].matches("postgres --single").count(), times, "{calls}");
         let is_set = calls.contains(&format!("ALTER ROLE \"admin\" WITH LOGIN PASSWORD '{password}'"));
         assert_eq!(is_set, password != "rotated-password", "{calls}");
+        assert_eq!(calls.matches("SET rolcanlogin = false").count(), times, "users are locked as often");
         assert!(calls.ends_with(SERVES), "{calls}");
     }
     assert!(!container.content()["17/credentials"].contains("password"));
@@ -172,6 +174,13 @@ fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
     let before = container.content();
     assert!(!container.start_with(&variables("third-uid")).status.success(), "no server with others");
     assert_eq!(container.content(), before);
+}
+
+#[test]
+fn the_users_that_are_locked_are_those_with_the_comment_of_a_database_user() {
+    let of_comment = format!("description LIKE '{USER_COMMENT} %'");
+    assert_eq!(START.matches(&of_comment).count(), 2);
+    assert_eq!(START.matches(USER_COMMENT).count(), 2);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A PostgreSQL of this host with a folder of its own, which a test starts, kills and starts again.
 
+use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -108,6 +109,30 @@ impl LocalPostgresql {
         }
         self.process = Some(process);
         Ok(())
+    }
+
+    /// Has the server alone carry out these statements, one a line, on its data, after a kill.
+    ///
+    /// # Errors
+    ///
+    /// When it carries one out with an error, or does not begin within five minutes; with what it printed.
+    pub async fn carry_out_alone(&self, statements: &str) -> io::Result<()> {
+        let file = self.folder.path().join("statements");
+        std::fs::write(&file, statements)?;
+        let data = self.data().display().to_string();
+        let args = ["--single", "-D", &data, "-c", "exit_on_error=on", "postgres"];
+        let (program, args) = program("postgres", args);
+        let started = Instant::now();
+        loop {
+            let mut command = Command::new(&program);
+            let done = succeeds(command.args(&args).current_dir("/").stdin(File::open(&file)?));
+            // One of its parts of before has not noticed the kill yet.
+            let is_held = |error: &io::Error| error.to_string().contains("postmaster.pid");
+            if !done.as_ref().is_err_and(is_held) || started.elapsed() >= LIMIT {
+                return done;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// A connection of the administrator. It ends with the handle.
