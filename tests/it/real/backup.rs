@@ -28,7 +28,7 @@ fn target(env: &RealEnv, database: &str, table: &'static str) -> Target {
 }
 
 /// Waits until the Backup is complete.
-async fn complete(env: &RealEnv, name: &str) -> Backup {
+pub(super) async fn complete(env: &RealEnv, name: &str) -> Backup {
     within(LIMIT, &format!("Backup {name} being complete"), || async {
         let backup = env.api::<Backup>().get(name).await.map_err(|error| error.to_string())?;
         let condition = backup.condition("Complete");
@@ -84,16 +84,21 @@ async fn has_written(writer: &Writer) {
     .await;
 }
 
+/// Requests a Backup of `orders`.
+pub(super) async fn request(env: &RealEnv, name: &str) {
+    let object = json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
+        "metadata": {"namespace": env.name, "name": name}, "spec": {"databaseName": "orders"},
+    });
+    let backup = serde_json::from_value(object).unwrap();
+    env.api::<Backup>().create(&PostParams::default(), &backup).await.unwrap();
+}
+
 /// Backs up `orders` twice at once; the status of the last Backup, and from the request of the first snapshot
 /// to the release of its checkpoint.
 async fn twice(env: &RealEnv) -> (BackupStatus, Duration) {
     for name in ["first", "second"] {
-        let object = json!({
-            "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
-            "metadata": {"namespace": env.name, "name": name}, "spec": {"databaseName": "orders"},
-        });
-        let backup = serde_json::from_value(object).unwrap();
-        env.api::<Backup>().create(&PostParams::default(), &backup).await.unwrap();
+        request(env, name).await;
     }
     let held = released(env, "first").await;
     complete(env, "first").await;
@@ -147,7 +152,7 @@ async fn is_restored(env: &RealEnv, database: &str, backup: &BackedUp, took: Dur
 }
 
 /// Waits until this restore in place of `orders` has begun, or has ended.
-async fn in_place(env: &RealEnv, generation: i64, has_ended: bool) {
+pub(super) async fn in_place(env: &RealEnv, generation: i64, has_ended: bool) {
     within(LIMIT, &format!("restore {generation} in place"), || async {
         let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
         let record = database.status.unwrap_or_default().restored_in_place;
@@ -165,10 +170,10 @@ async fn is_replaced_in_place(env: &RealEnv, backup: &BackedUp) {
     let later = Writer::start(target(env, "orders", "later"), PACE);
     has_written(&later).await;
     later.stop().await;
-    let request = |generation: i64| json!({"generation": generation, "backupName": "second"});
     for (generation, is_taken_back) in [(1, false), (2, true)] {
         let began = Instant::now();
-        env.edit("orders", &json!({"restoreInPlace": request(generation)})).await;
+        let request = json!({"generation": generation, "backupName": "second"});
+        env.edit("orders", &json!({"restoreInPlace": request})).await;
         if is_taken_back {
             in_place(env, generation, false).await;
             env.edit("orders", &json!({"restoreInPlace": null})).await;
@@ -192,6 +197,11 @@ pub(super) async fn former_is_retained(env: &RealEnv) {
         records.delete(&record.name_any(), &DeleteParams::default()).await.unwrap();
         env.ec2_client().delete_volume().volume_id(volume.id).send().await.unwrap();
     }
+    within(LIMIT, "the volume being deleted", || async {
+        let left = env.data_volumes();
+        seen(left.is_empty().then_some(()), || format!("{left:?}"))
+    })
+    .await;
 }
 
 /// A BackupSchedule restores this Backup, and the check of the real engine finds nothing.

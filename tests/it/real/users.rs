@@ -6,10 +6,11 @@ use freehold::api::DatabaseUser;
 use freehold_box::writer::local_postgresql::connect;
 use freehold_box::writer::{Access, Dialect, Source, Target};
 use k8s_openapi::api::core::v1::Secret;
-use pretty_assertions::assert_eq;
+use pretty_assertions::{assert_eq, assert_ne};
+use serde_json::json;
 
+use super::backup;
 use crate::kit::env::Env as _;
-use crate::kit::objects::Told as _;
 use crate::kit::page;
 use crate::kit::real::{LIMIT, RealEnv, on_real_machines};
 use crate::kit::wait::within;
@@ -60,6 +61,8 @@ fn the_page_on_users_can_be_followed_and_what_a_user_owned_stays() {
         let second = access(&env).await;
         assert_ne!(second.password, first.password);
         assert!(opens(&second, LIMIT).await && !opens(&first, TRIED).await, "the new password only");
+        backup::request(&env, "with-the-user").await;
+        backup::complete(&env, "with-the-user").await;
         page::run(&env, PAGE, deletion).await;
         assert!(env.api::<DatabaseUser>().get_opt("orders-shop").await.unwrap().is_none());
         // Kubernetes' garbage collector deletes it.
@@ -72,8 +75,20 @@ fn the_page_on_users_can_be_followed_and_what_a_user_owned_stays() {
         let (admin, _of_admin) = connect(&of_administrator(&env).await).await.unwrap();
         let kept: i64 = admin.query_one("SELECT count(*) FROM of_shop", &[]).await.unwrap().get(0);
         assert_eq!(kept, 1, "what the user owned stays");
-        let database = env.serves("orders").await;
-        assert_eq!(database.condition("Ready").0, "True");
+        let request = json!({"generation": 1, "backupName": "with-the-user"});
+        env.edit("orders", &json!({"restoreInPlace": request})).await;
+        backup::in_place(&env, 1, true).await;
+        env.serves("orders").await;
+        assert!(!opens(&second, TRIED).await, "it does not come back with the data");
+        page::run(&env, PAGE, manifest).await;
+        page::run(&env, PAGE, wait).await;
+        let third = access(&env).await;
+        assert_ne!(third.password, second.password);
+        assert!(opens(&third, LIMIT).await && !opens(&second, TRIED).await, "it is let in with its table");
+        env.edit("orders", &json!({"deletionPolicy": "Delete"})).await;
+        env.env.delete("orders").await;
+        env.is_gone("orders").await;
+        backup::former_is_retained(&env).await;
         env
     });
 }
