@@ -29,8 +29,8 @@ pub const RIGHTS_VERSION: u32 = 1;
 const PENDING: &str = "pending";
 const TAKEN: &str = "taken";
 
-/// What the last word of the comment of a user ends with that connects no more since its data was restored:
-/// its DatabaseUser lets it in again. The start of the engine writes it (postgresql/start.sh).
+/// The end of the last word of a user's comment in data of a backup: the start of the engine has locked the
+/// user (postgresql/start.sh), and its DatabaseUser lets it in again.
 const RESTORED: &str = "-restored";
 
 /// Stands for no database.

@@ -122,6 +122,12 @@ pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> 
     Some(later(since.0, Duration::from_mins(u64::from(record.timeout_minutes?))))
 }
 
+/// Whether the engine is to start on the data of a backup. After a way back it is that of the moment before.
+pub fn is_of_backup(database: &Database) -> bool {
+    let is_forward = |record: &RestoredInPlace| !record.no_way_back && record.went_back.is_none();
+    recorded(database).map_or(database.spec.restore.is_some(), is_forward)
+}
+
 /// What PostgreSQL is to know its password's origin by: a text that the data does not know has it take the
 /// one of the Secret. The data of a backup, and after a way back the data that the database had, may have
 /// another one.

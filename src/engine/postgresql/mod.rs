@@ -27,6 +27,10 @@ pub const DATA_DIRECTORY: &str = "PGDATA";
 /// it is now. It is set once for each, since a rotation changes it later.
 pub const NEW_CREDENTIALS: &str = "POSTGRES_NEW_CREDENTIALS";
 
+/// The variable with which the start locks the users that DatabaseUsers made, where it sets the password: the
+/// data is of a backup, and one of them may have been dropped since.
+pub const LOCK_USERS: &str = "POSTGRES_LOCK_USERS";
+
 /// The user of the official image (Debian).
 const USER_ID: i64 = 999;
 

@@ -47,13 +47,14 @@ initialise() {
     sync "$folder" "$volume"
 }
 
-# Locks the users in restored data that DatabaseUsers made: one that was dropped since is not let in again, and any other is once its
-# DatabaseUser has given it its password (src/engine/users.rs reads the comment). One that a person has locked keeps its comment, and stays
-# locked. The server alone takes one statement a line.
+# Locks the users that a DatabaseUser made, in data of a backup: one that was dropped since is not let in again. The others are let in by their
+# DatabaseUser, with its password; src/engine/users.rs reads the comment. One that a person had locked by then keeps its comment, and stays
+# locked. Single-user mode takes each line as a statement.
 lock_users() {
+    [ -n "${POSTGRES_LOCK_USERS:-}" ] || return 0
     cat <<'STATEMENTS'
-UPDATE pg_catalog.pg_shdescription SET description = pg_catalog.array_to_string((pg_catalog.string_to_array(description, ' '))[1:5], ' ') || CASE WHEN description LIKE '% taken-%' THEN ' taken-restored' ELSE ' pending-restored' END WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND description LIKE 'freehold.dev/DatabaseUser %' AND objoid IN (SELECT oid FROM pg_catalog.pg_authid WHERE rolcanlogin)
-UPDATE pg_catalog.pg_authid SET rolcanlogin = false WHERE rolcanlogin AND oid IN (SELECT objoid FROM pg_catalog.pg_shdescription WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass AND description LIKE 'freehold.dev/DatabaseUser %')
+UPDATE pg_catalog.pg_shdescription SET description = pg_catalog.array_to_string((pg_catalog.string_to_array(description, ' '))[1:5], ' ') || CASE WHEN (pg_catalog.string_to_array(description, ' '))[6] LIKE 'taken-%' THEN ' taken-restored' ELSE ' pending-restored' END WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass::pg_catalog.oid AND description LIKE 'freehold.dev/DatabaseUser %' AND objoid IN (SELECT oid FROM pg_catalog.pg_authid WHERE rolcanlogin)
+UPDATE pg_catalog.pg_authid SET rolcanlogin = false WHERE rolcanlogin AND oid IN (SELECT objoid FROM pg_catalog.pg_shdescription WHERE classoid = 'pg_catalog.pg_authid'::pg_catalog.regclass::pg_catalog.oid AND description LIKE 'freehold.dev/DatabaseUser %')
 STATEMENTS
 }
 
@@ -65,14 +66,15 @@ renew() {
     [ "$set" != "$POSTGRES_NEW_CREDENTIALS" ] || return 0
     # A pod of an earlier version of Freehold has `true`, and mounts the password of its first start for as long as it is there.
     [ "$POSTGRES_NEW_CREDENTIALS" != true ] || [ -z "$set" ] || return 0
-    # Freehold's passwords have no quotes. The settings of spec.config may have statements logged: not this one.
+    # Freehold's passwords have no quotes. The settings of spec.config may have statements logged: not this one. A user of the data may have
+    # created operators of any name, and a prepared transaction may hold a role, for ever.
     { lock_users && echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'"; } |
         postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf \
-            -c default_transaction_read_only=off \
+            -c default_transaction_read_only=off -c search_path=pg_catalog -c statement_timeout=0 -c lock_timeout=30s \
             -c log_statement=none -c log_min_duration_statement=-1 -c log_min_duration_sample=-1 -c log_transaction_sample_rate=0 \
             -c log_duration=off -c log_min_error_statement=panic postgres >/dev/null
     echo "$POSTGRES_NEW_CREDENTIALS" >"$folder/credentials"
-    sync "$folder"
+    sync "$folder/credentials" "$folder"
 }
 
 if [ -e "$PGDATA/PG_VERSION" ]; then

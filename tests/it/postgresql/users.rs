@@ -317,12 +317,22 @@ async fn what_freehold_has_not_created_is_seen_and_a_database_that_is_created_an
     assert_eq!(shown(&access, "buyer", UserRole::Read).await.lacking, ["shop"]);
 }
 
-/// The statements of the engine's start that lock users in restored data.
-fn of_start() -> &'static str {
+/// The settings and the statements with which the engine's start locks users in restored data.
+fn of_start() -> (Vec<&'static str>, &'static str) {
     let start = include_str!("../../../src/engine/postgresql/start.sh");
-    let (_, rest) = start.split_once("<<'STATEMENTS'\n").unwrap();
-    rest.split_once("STATEMENTS\n").unwrap().0
+    let between = |from: &str, to: &str| start.split_once(from).unwrap().1.split_once(to).unwrap().0;
+    let alone = between("postgres --single -D \"$PGDATA\" ", " postgres >/dev/null");
+    let settings = alone.split(" -c ").map(|part| part.trim_matches([' ', '\\', '\n']));
+    let settings = settings.map(|setting| setting.trim_start_matches("-c "));
+    let settings = settings.filter(|setting| !setting.starts_with("config_file=")).collect();
+    (settings, between("<<'STATEMENTS'\n", "STATEMENTS\n"))
 }
+
+/// What a user may leave in `public` of the administrator's database on PostgreSQL 14: an operator that is
+/// taken for the one that compares ids.
+const HOSTILE: &str = "CREATE FUNCTION hostile(oid, regclass) RETURNS bool LANGUAGE plpgsql AS \
+    $$ BEGIN RAISE EXCEPTION 'a user of the data runs as a superuser'; END $$; \
+    CREATE OPERATOR public.= (LEFTARG = oid, RIGHTARG = regclass, FUNCTION = hostile)";
 
 #[tokio::test]
 async fn users_in_restored_data_are_locked_until_their_database_user_lets_them_in_again() {
@@ -333,11 +343,18 @@ async fn users_in_restored_data_are_locked_until_their_database_user_lets_them_i
     }
     sql(&access, "ALTER ROLE locked NOLOGIN; CREATE ROLE person LOGIN; COMMENT ON ROLE person IS 'a b c'")
         .await;
+    // A database may be called as a comment of a user that is taken over begins.
+    let of_name = "CREATE ROLE named LOGIN; \
+        COMMENT ON ROLE named IS 'freehold.dev/DatabaseUser uid Owner taken-x secret/1'";
+    sql(&access, of_name).await;
+    sql(&access, HOSTILE).await;
     sql(&access, "CHECKPOINT").await;
     server.kill();
+    let (settings, statements) = of_start();
+    assert!(settings.contains(&"search_path=pg_catalog"), "{settings:?}");
     // What was interrupted is done again.
-    for statements in [of_start().lines().next().unwrap(), of_start()] {
-        server.carry_out_alone(&format!("{statements}\n")).await.unwrap();
+    for statements in [statements.lines().next().unwrap(), statements] {
+        server.carry_out_alone(&settings, &format!("{statements}\n")).await.unwrap();
     }
     server.start().await.unwrap();
     let (client, _connection) = connected(&access).await.unwrap();
@@ -346,7 +363,9 @@ async fn users_in_restored_data_are_locked_until_their_database_user_lets_them_i
 
     let found = shown(&access, "shop", UserRole::Owner).await.role.unwrap().mark.unwrap();
     assert_eq!((&found.uid, &found.rights), (&made.mark.uid, &made.mark.rights));
-    assert_ne!(found, made.mark, "it is not as it was made");
+    assert_eq!(found.change.as_deref(), Some("pending-restored"));
+    let named = shown(&access, "named", UserRole::Owner).await.role.unwrap().mark.unwrap();
+    assert_eq!(named.change.as_deref(), Some("pending-restored"), "it is not taken over");
     put(&access, &WantedUser { before: Some(found), ..made.clone() }, 1).await.unwrap();
     may(&of(&access, "shop", 1), "CREATE TABLE new (id int)").await;
     let found = shown(&access, "locked", UserRole::Owner).await.role.unwrap().mark.unwrap();

@@ -25,7 +25,7 @@ use crate::api::keys::{
 use crate::api::names::Names;
 use crate::controller::database::in_place;
 use crate::controller::engine_container::CONTAINER;
-use crate::engine::postgresql::NEW_CREDENTIALS;
+use crate::engine::postgresql::{LOCK_USERS, NEW_CREDENTIALS};
 use crate::engine::{self, Check, Profile, Value};
 
 /// The name of the volume with the data, in the pod.
@@ -253,13 +253,14 @@ fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<Env
     // The data of a backup has the password of the Database that it was taken of, or of that time.
     let is_of_other = database.spec.storage.new_credentials || database.spec.restore.is_some();
     let mark = in_place::credentials_mark(database).or_else(|| is_of_other.then(|| names.uid.clone()));
-    let renewed = mark.filter(|_| database.spec.engine.kind == EngineType::Postgresql).map(|mark| EnvVar {
-        name: NEW_CREDENTIALS.to_owned(),
-        value: Some(mark),
-        value_from: None,
-    });
+    let text =
+        |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };
+    let mark = mark.filter(|_| database.spec.engine.kind == EngineType::Postgresql);
+    let is_locked = mark.is_some() && in_place::is_of_backup(database);
+    let renewed = mark.map(|mark| text(NEW_CREDENTIALS, mark));
+    let locked = is_locked.then(|| text(LOCK_USERS, "true".to_owned()));
     let variables = profile.environment.iter().map(|variable| variable_of(names, variable));
-    variables.chain(renewed).collect()
+    variables.chain(renewed).chain(locked).collect()
 }
 
 fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {

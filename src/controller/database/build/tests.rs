@@ -148,6 +148,37 @@ fn retained_data_of_postgresql_is_told_to_take_new_credentials() {
 }
 
 #[test]
+fn users_are_locked_where_the_data_is_of_a_backup_and_neither_after_a_way_back_nor_where_it_was_retained() {
+    let is_locked = |spec: serde_json::Value, record: serde_json::Value| {
+        let mut database = database(json!({"type": "postgresql", "version": "17.6"}), spec);
+        let mut in_place = json!({"generation": 1, "backup": {"snapshotID": "snap-1", "consistency": "CrashConsistent"},
+            "startedAt": "2026-01-01T00:00:00Z", "former": {"volumeUID": "a", "volumeID": "vol-1",
+            "persistentVolumeName": "pv", "size": "1Gi", "zone": "z"}});
+        in_place.as_object_mut().unwrap().extend(record.as_object().cloned().unwrap_or_default());
+        let in_place = if record.is_null() { record } else { in_place };
+        let status = json!({"conditions": [], "restoredInPlace": in_place});
+        database.status = Some(serde_json::from_value(status).unwrap());
+        let names = Names::of(&database);
+        let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+        let pod = stateful_set(&database, &names, &profile, 1).spec.unwrap().template.spec.unwrap();
+        pod.containers[0].env.iter().flatten().any(|it| it.name == "POSTGRES_LOCK_USERS")
+    };
+    let restore = || json!({"restore": {"snapshotID": "snap-1"}});
+    let retained = json!({"storage": {"size": "100Gi", "adoptRetained": "pv", "newCredentials": true}});
+    let back = || json!({"wentBack": {"at": "2026-01-01T00:10:00Z", "message": "it does not serve"}});
+    for (spec, record, expected) in [
+        (json!({}), json!(null), false),
+        (retained, json!(null), false),
+        (restore(), json!(null), true),
+        (json!({}), json!({}), true),
+        (restore(), back(), false),
+        (json!({}), json!({"noWayBack": true}), false),
+    ] {
+        assert_eq!(is_locked(spec.clone(), record.clone()), expected, "{spec} {record}");
+    }
+}
+
+#[test]
 fn an_engine_recovers_from_a_checkpoint_that_a_backup_has_and_only_from_that() {
     let containers = |engine: serde_json::Value, consistency: &str| {
         let mut database = database(engine, json!({"restore": {"snapshotID": "snap-1"}}));

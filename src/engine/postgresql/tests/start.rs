@@ -166,7 +166,6 @@ fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
         assert_eq!(calls[begun.len()..].matches("postgres --single").count(), times, "{calls}");
         let is_set = calls.contains(&format!("ALTER ROLE \"admin\" WITH LOGIN PASSWORD '{password}'"));
         assert_eq!(is_set, password != "rotated-password", "{calls}");
-        assert_eq!(calls.matches("SET rolcanlogin = false").count(), times, "users are locked as often");
         assert!(calls.ends_with(SERVES), "{calls}");
     }
     assert!(!container.content()["17/credentials"].contains("password"));
@@ -174,6 +173,22 @@ fn new_credentials_are_set_once_for_each_database_before_the_server_serves() {
     let before = container.content();
     assert!(!container.start_with(&variables("third-uid")).status.success(), "no server with others");
     assert_eq!(container.content(), before);
+}
+
+#[test]
+fn users_are_locked_in_data_of_a_backup_once() {
+    for (variable, times) in [("POSTGRES_LOCK_USERS", 1), ("ANOTHER", 0)] {
+        let container = Container::new();
+        container.starts(&[]);
+        let secret = container.path("password");
+        fs::write(&secret, "first-password").unwrap();
+        let variables = [&new_credentials("uid", &secret)[..], &[(variable, Path::new("true"))]].concat();
+        for _ in 0..2 {
+            container.starts(&variables);
+            assert_eq!(container.calls().matches("SET rolcanlogin = false").count(), times);
+            assert_eq!(container.calls().matches("ALTER ROLE").count(), 1);
+        }
+    }
 }
 
 #[test]
@@ -216,6 +231,10 @@ fn the_password_that_is_set_is_in_no_log_whatever_the_settings_say() {
         "log_transaction_sample_rate=0",
         "log_duration=off",
         "log_min_error_statement=panic",
+        "default_transaction_read_only=off",
+        "search_path=pg_catalog",
+        "statement_timeout=0",
+        "lock_timeout=30s",
     ] {
         assert!(sets.contains(&format!(" -c {setting} ")), "{setting}: {sets}");
     }

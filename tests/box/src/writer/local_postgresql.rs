@@ -111,17 +111,19 @@ impl LocalPostgresql {
         Ok(())
     }
 
-    /// Has the server alone carry out these statements, one a line, on its data, after a kill.
+    /// Has the server alone carry out these statements, one a line, on its data, after a kill; with these
+    /// settings.
     ///
     /// # Errors
     ///
     /// When it carries one out with an error, or does not begin within five minutes; with what it printed.
-    pub async fn carry_out_alone(&self, statements: &str) -> io::Result<()> {
+    pub async fn carry_out_alone(&self, settings: &[&str], statements: &str) -> io::Result<()> {
         let file = self.folder.path().join("statements");
         std::fs::write(&file, statements)?;
         let data = self.data().display().to_string();
-        let args = ["--single", "-D", &data, "-c", "exit_on_error=on", "postgres"];
-        let (program, args) = program("postgres", args);
+        let settings = settings.iter().flat_map(|setting| ["-c", setting]);
+        let args = ["--single", "-D", &data, "-c", "exit_on_error=on"];
+        let (program, args) = program("postgres", args.into_iter().chain(settings).chain(["postgres"]));
         let started = Instant::now();
         loop {
             let mut command = Command::new(&program);
