@@ -11,7 +11,7 @@ use super::pass::context::Context;
 use crate::api::Database;
 use crate::api::backup::CheckpointEngine;
 use crate::api::names::Names;
-use crate::engine::client::Access;
+use crate::engine::client::{Access, Tls};
 use crate::engine::{self, Profile};
 
 /// The engine's process, as its pod shows it.
@@ -93,7 +93,8 @@ pub async fn access(
     Ok(access.map_or_else(
         || Err(format!("Secret {name} has no username or password")),
         |(username, password)| {
-            Ok(Access { address, port, username, password, database: database_name.clone() })
+            let (database, tls) = (database_name.clone(), Tls::IfOffered);
+            Ok(Access { address, port, username, password, database, tls })
         },
     ))
 }

@@ -6,6 +6,7 @@ mod flush;
 mod password;
 mod reload;
 mod session;
+mod tls;
 mod users;
 
 use std::time::Duration;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 
-pub use self::access::{Access, ClientError};
+pub use self::access::{Access, ClientError, Tls};
 use self::session::Session;
 use super::checkpoint::{self, CheckpointStatus};
 use super::reload::{Change, Verdict};

@@ -1,13 +1,14 @@
 //! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
-//! password that is changed, settings that it takes while it runs, and its flush before a stop.
+//! password that is changed, settings that it takes while it runs, its flush before a stop, and TLS.
 
+mod tls;
 mod users;
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::time::Duration;
 
 use freehold::api::database::EngineType;
-use freehold::engine::client::{Access, Engines as _, PgWire};
+use freehold::engine::client::{Access, Engines as _, PgWire, Tls};
 use freehold::engine::reload::{Change, Verdict};
 use freehold::engine::verify::{Finding, Verified};
 use freehold_box::writer;
@@ -20,12 +21,13 @@ async fn serving() -> Option<(LocalPostgresql, Access)> {
     let mut server = LocalPostgresql::create().unwrap()?;
     server.start().await.unwrap();
     let writer::Access { address, username, password, database } = server.access();
-    let access = Access { address: address.ip(), port: address.port(), username, password, database };
+    let (address, port, tls) = (address.ip(), address.port(), Tls::IfOffered);
+    let access = Access { address, port, username, password, database, tls };
     Some((server, access))
 }
 
 async fn connected(access: &Access) -> Result<(Client, AbortOnDropHandle<()>), tokio_postgres::Error> {
-    let Access { address, port, username, password, database } = access.clone();
+    let Access { address, port, username, password, database, tls: _ } = access.clone();
     connect(&writer::Access { address: (address, port).into(), username, password, database }).await
 }
 

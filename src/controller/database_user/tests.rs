@@ -20,7 +20,7 @@ use crate::controller::database::observe::child::{Child, Credentials, HeldSecret
 use crate::controller::database::password::Password;
 use crate::controller::engine_access::EnginePod;
 use crate::controller::pass::acted::Acted;
-use crate::engine::client::Access;
+use crate::engine::client::{Access, Tls};
 use crate::engine::profile;
 use crate::engine::users::{Login, Mark, Rights, ShownRole, ShownUser};
 use crate::settings::Timing;
@@ -53,6 +53,7 @@ fn access() -> Access {
         username: "admin".to_owned(),
         password: "secret".to_owned(),
         database: "postgres".to_owned(),
+        tls: Tls::IfOffered,
     }
 }
 

@@ -20,6 +20,18 @@ pub struct Access {
     pub password: String,
     /// The database.
     pub database: String,
+    /// Whether the connection is encrypted.
+    pub tls: Tls,
+}
+
+/// Whether a connection is encrypted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tls {
+    /// It is where the engine offers it. A program in between can hide that offer, or the one of channel
+    /// binding.
+    IfOffered,
+    /// It is, and the engine proves that the encryption ends at itself, by channel binding; or there is none.
+    Required,
 }
 
 impl fmt::Debug for Access {

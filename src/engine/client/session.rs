@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
-use tokio::task::JoinHandle;
+use futures::future::{Either, select};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_postgres::error::{DbError, SqlState};
-use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
 use super::access::{Access, ClientError, LARGEST};
+use super::tls;
 use crate::engine::checkpoint::{self, CheckpointStatus};
 use crate::engine::users::Login;
 use crate::engine::verify::{self, Row};
@@ -18,6 +20,9 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a statement that the engine answers at once may take.
 pub(super) const QUERY_LIMIT: Duration = Duration::from_secs(10);
+
+/// For how long the end of a connection waits for a statement that is still being carried out.
+const CLOSING_LIMIT: Duration = Duration::from_secs(1);
 
 /// What a row takes beside its texts, in bytes.
 const ROW: usize = 100;
@@ -30,16 +35,12 @@ const PASSING: [&str; 3] = ["08", "53", "57"];
 /// that this role may not have (`insufficient_privilege`).
 const OF_ACCESS: [&str; 3] = ["28", "3D", "42501"];
 
-/// One connection, closed when it is dropped.
+/// One connection. Dropped, it says to the engine that it ends: the log of an engine with TLS has a line on
+/// each one that is just cut off.
 pub(super) struct Session {
+    // First, so that nothing more can be sent when the end begins.
     client: Client,
-    driver: JoinHandle<()>,
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        self.driver.abort();
-    }
+    _open: oneshot::Sender<()>,
 }
 
 impl Session {
@@ -92,17 +93,24 @@ impl Session {
         if let Some(options) = options {
             config.options(options);
         }
-        let connected = timeout(CONNECT_LIMIT, config.connect(NoTls)).await.map_err(|_| {
-            let reason = format!("no answer within {} s", CONNECT_LIMIT.as_secs());
-            ClientError::Connect { address: access.address, reason }
-        })?;
+        tls::configure(&mut config, access);
+        let failed = |reason| ClientError::Connect { address: access.address, reason };
+        let connector = tls::connector().map_err(|error| failed(error.to_string()))?;
+        let connected = timeout(CONNECT_LIMIT, config.connect(connector))
+            .await
+            .map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
         let (client, connection) = match connected {
             Ok(connected) => connected,
             Err(error) => return Ok(Err(error)),
         };
+        let (open, dropped) = oneshot::channel();
         // Its end, good or bad, is what the client's next call says.
-        let driver = tokio::spawn(async move { drop(connection.await) });
-        Ok(Ok(Self { client, driver }))
+        tokio::spawn(async move {
+            if let Either::Right((_, connection)) = select(connection, dropped).await {
+                drop(timeout(CLOSING_LIMIT, connection).await);
+            }
+        });
+        Ok(Ok(Self { client, _open: open }))
     }
 
     /// Sends a statement, which an error calls `what`.
@@ -192,10 +200,12 @@ fn is_of_access(code: &SqlState) -> bool {
     is_passing(code) || OF_ACCESS.iter().any(|start| code.code().starts_with(start))
 }
 
-/// An error of the library without its kind, which says nothing to people.
+/// An error of the library without its kind, which says nothing to people but where TLS failed.
 fn plain(error: &tokio_postgres::Error) -> String {
     use std::error::Error as _;
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+    let kind = error.to_string();
+    let Some(cause) = error.source().map(ToString::to_string) else { return kind };
+    tls::explained(&kind, &cause).unwrap_or(cause)
 }
 
 #[cfg(test)]

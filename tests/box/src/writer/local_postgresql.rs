@@ -82,6 +82,27 @@ impl LocalPostgresql {
         }
     }
 
+    /// Has it take TLS only, with this certificate and its key, both as PEM, from its next load of the
+    /// settings on.
+    ///
+    /// # Errors
+    ///
+    /// When the files cannot be written.
+    pub fn take_tls_only(&self, certificate: &str, key: &str) -> io::Result<()> {
+        let data = self.data();
+        std::fs::write(data.join("server.crt"), certificate)?;
+        std::fs::write(data.join("server.key"), key)?;
+        std::fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n")?;
+        std::fs::write(data.join("postgresql.conf"), "ssl = on\n")?;
+        // It uses no key that others may read.
+        let key = data.join("server.key");
+        succeeds(Command::new("chmod").arg("600").arg(&key))?;
+        if geteuid().is_root() {
+            succeeds(Command::new("chown").arg("postgres").arg(&key))?;
+        }
+        Ok(())
+    }
+
     /// Kills it at once, as a power cut would but for the page cache.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

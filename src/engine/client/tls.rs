@@ -1,0 +1,118 @@
+//! TLS of the connections to engines, in which no authority vouches for the certificate.
+//!
+//! The operator dials a pod's address. Who answers there proves itself by SCRAM: it must know the verifier of
+//! this password. With TLS the proof is bound to the certificate that this connection shows
+//! (SCRAM-SHA-256-PLUS with `tls-server-end-point`, RFC 5929), so that nobody in between can pass it on. So a
+//! certificate may be a person's own, expired, or of another name. What is checked is the signature of the
+//! handshake: without it, anyone could show the engine's certificate.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{
+    WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
+    verify_tls13_signature_with_raw_key,
+};
+use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
+use tokio_postgres::Config;
+use tokio_postgres::config::{ChannelBinding, SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use x509_cert::Certificate;
+use x509_cert::der::{Decode as _, Encode as _};
+
+use super::access::{Access, Tls};
+
+/// What the library says of an engine without TLS, and of one that bound its proof to no certificate.
+const NOT_OFFERED: &str = "server does not support TLS";
+const NOT_BOUND: &str = "server did not use channel binding";
+
+/// How the library calls every failure on the way to an encrypted connection.
+const HANDSHAKE: &str = "error performing TLS handshake";
+
+/// Has a connection use TLS as this access says.
+pub(super) fn configure(config: &mut Config, access: &Access) {
+    // The library begins no handshake without a name. An address is none that is sent to the engine.
+    config.host(access.address.to_string());
+    match access.tls {
+        // It binds to the certificate where the engine can.
+        Tls::IfOffered => config.ssl_mode(SslMode::Prefer),
+        Tls::Required => config.ssl_mode(SslMode::Require).channel_binding(ChannelBinding::Require),
+    };
+}
+
+/// What makes the handshakes of one connection: none is resumed.
+pub(super) fn connector() -> Result<MakeRustlsConnect, Error> {
+    let provider = aws_lc_rs::default_provider();
+    let verifier = AnyCertificate(provider.signature_verification_algorithms);
+    let config = ClientConfig::builder_with_provider(Arc::new(provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// What people read of an error, if it is one of TLS: the library's kind, and its cause.
+pub(super) fn explained(kind: &str, cause: &str) -> Option<String> {
+    match (kind, cause) {
+        (_, NOT_OFFERED) => Some("the engine does not offer TLS, which is required".to_owned()),
+        (_, NOT_BOUND) => Some(
+            "the engine did not use channel binding (SCRAM-SHA-256-PLUS), which is required: another program may \
+             answer in its place, or its certificate or the stored password does not allow channel binding"
+                .to_owned(),
+        ),
+        (HANDSHAKE, _) => Some(format!("the engine offers TLS, and the handshake failed: {cause}")),
+        _ => None,
+    }
+}
+
+/// Takes every certificate whose key signs the handshake.
+#[derive(Debug)]
+struct AnyCertificate(WebPkiSupportedAlgorithms);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _certificate: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, certificate, signed, &self.0)
+    }
+
+    /// By the certificate's key alone where it can be read: the commands in PostgreSQL's documentation
+    /// ("Creating Certificates") make certificates of X.509's version 1 with OpenSSL 3.0, which the other
+    /// check does not read.
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        match public_key(certificate) {
+            Some(key) => verify_tls13_signature_with_raw_key(message, &key, signed, &self.0),
+            None => verify_tls13_signature(message, certificate, signed, &self.0),
+        }
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_schemes()
+    }
+}
+
+fn public_key(certificate: &CertificateDer<'_>) -> Option<SubjectPublicKeyInfoDer<'static>> {
+    let certificate = Certificate::from_der(certificate).ok()?;
+    certificate.tbs_certificate.subject_public_key_info.to_der().ok().map(Into::into)
+}
