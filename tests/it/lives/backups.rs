@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::blow::Strike;
-use super::house::{House, NAMESPACE, SLOW_ELECTION};
+use super::house::{House, NAMESPACE, SLOW_HEARTBEATS};
 use super::lies::Lies;
 use super::life::Deed;
 use super::person::NAME;
@@ -27,7 +27,7 @@ const BACKUPS: &str = "backups.freehold.dev";
 /// writes, calls or statements. How many of these there were before the backups, and after them.
 pub async fn backed_up(strike: Option<Strike>) -> (usize, usize) {
     let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
-    house.start_with(2, &SLOW_ELECTION);
+    house.start_with(2, &SLOW_HEARTBEATS);
     house.create(&json!({"deletionPolicy": "Delete"})).await;
     house.until_ready(LONG).await;
     let before = house.chaos.effects();
@@ -59,7 +59,7 @@ pub async fn backed_up(strike: Option<Strike>) -> (usize, usize) {
 /// The same database is backed up while things happen to it, to its machine and to EC2, whatever lies.
 pub async fn backed_up_whatever_lies(seed: u64) {
     let mut house = House::build(seed, Lies::of(seed)).await;
-    house.start_with(2, &SLOW_ELECTION);
+    house.start_with(2, &SLOW_HEARTBEATS);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     house.create(&json!({"deletionPolicy": "Delete"})).await;
     house.until_ready_or(Duration::from_secs(3600)).await;
@@ -109,7 +109,7 @@ pub async fn backed_up_whatever_lies(seed: u64) {
 /// its status says how far that is, until it has ended.
 pub async fn restored(seed: u64) {
     let mut house = House::build(seed, Lies::none()).await;
-    house.start_with(2, &SLOW_ELECTION);
+    house.start_with(2, &SLOW_HEARTBEATS);
     house.create(&json!({"deletionPolicy": "Delete"})).await;
     house.until_ready(LONG).await;
     house.back_up("one", "Retain").await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::house::{House, SLOW_ELECTION};
+use super::house::{House, SLOW_HEARTBEATS};
 use super::lies::Lies;
 use super::{each, judge};
 
@@ -19,7 +19,7 @@ fn a_backup_of_a_database_whose_volume_is_nearly_full_waits_for_room() {
 
 async fn nearly_full() {
     let mut house = House::build(1, Lies::none()).await;
-    house.start_with(2, &SLOW_ELECTION);
+    house.start_with(2, &SLOW_HEARTBEATS);
     house.create(&json!({"deletionPolicy": "Snapshot"})).await;
     house.until_ready(LONG).await;
     house.disks.fill(96);

@@ -58,7 +58,7 @@ pub const SLOW_ELECTION: [&str; 6] = [
     "20",
 ];
 
-/// The same, and the kubelets' Leases are looked at half as often, for lives of which there are thousands: a
+/// The same, and the kubelets' Leases are looked at half as often, for lives of which there are hundreds: a
 /// look every few seconds is a tenth of all that an operator requests.
 pub const SLOW_HEARTBEATS: [&str; 10] = [
     "--leader-elect-lease-duration",
@@ -274,7 +274,7 @@ impl House {
 
     /// Starts one operator, and keeps starting it when it has ended.
     pub fn start(&mut self) {
-        self.start_with(1, &SLOW_ELECTION);
+        self.start_with(1, &SLOW_HEARTBEATS);
     }
 
     /// Starts so many operators with these flags, of which one leads, and keeps starting each.

@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
 use super::blow::{Blow, Strike};
-use super::house::{House, NAMESPACE, SLOW_ELECTION};
+use super::house::{House, NAMESPACE, SLOW_HEARTBEATS};
 use super::lies::Lies;
 use super::life::Deed;
 use crate::kit::env::live_instances;
@@ -44,7 +44,7 @@ async fn house(strike: Option<Strike>) -> House {
 
 async fn house_of(operators: usize, strike: Option<Strike>) -> House {
     let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
-    house.start_with(operators, &SLOW_ELECTION);
+    house.start_with(operators, &SLOW_HEARTBEATS);
     house
 }
 
