@@ -58,8 +58,8 @@ pub(super) fn explained(kind: &str, cause: &str) -> Option<String> {
     match (kind, cause) {
         (_, NOT_OFFERED) => Some("the engine does not offer TLS, which is required".to_owned()),
         (_, NOT_BOUND) => Some(
-            "the engine did not use channel binding (SCRAM-SHA-256-PLUS), which is required: another program may \
-             answer in its place, or its certificate or the stored password does not allow channel binding"
+            "the engine did not use channel binding (SCRAM-SHA-256-PLUS), which is required: another program \
+             may answer in its place, or its certificate or the stored password does not allow channel binding"
                 .to_owned(),
         ),
         (HANDSHAKE, _) => Some(format!("the engine offers TLS, and the handshake failed: {cause}")),

@@ -148,7 +148,7 @@ fn retained_data_of_postgresql_is_told_to_take_new_credentials() {
 }
 
 #[test]
-fn users_are_locked_where_the_data_is_of_a_backup_and_neither_after_a_way_back_nor_where_it_was_retained() {
+fn users_are_locked_in_data_of_a_backup_and_neither_after_a_way_back_nor_in_what_was_retained() {
     let is_locked = |spec: serde_json::Value, record: serde_json::Value| {
         let mut database = database(json!({"type": "postgresql", "version": "17.6"}), spec);
         let mut in_place = json!({"generation": 1, "backup": {"snapshotID": "snap-1", "consistency": "CrashConsistent"},
