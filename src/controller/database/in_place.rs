@@ -125,7 +125,7 @@ pub fn deadline(record: &RestoredInPlace, volume: &Volume) -> Option<Timestamp> 
 /// Whether the engine is to start on the data of a backup. After a way back it is that of the moment before.
 pub fn is_of_backup(database: &Database) -> bool {
     let is_forward = |record: &RestoredInPlace| !record.no_way_back && record.went_back.is_none();
-    recorded(database).map_or(database.spec.restore.is_some(), is_forward)
+    recorded(database).map_or_else(|| database.spec.restore.is_some(), is_forward)
 }
 
 /// What PostgreSQL is to know its password's origin by: a text that the data does not know has it take the
