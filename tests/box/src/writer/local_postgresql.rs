@@ -150,7 +150,8 @@ impl LocalPostgresql {
             let mut command = Command::new(&program);
             let done = succeeds(command.args(&args).current_dir("/").stdin(File::open(&file)?));
             // One of its parts of before has not noticed the kill yet.
-            let is_held = |error: &io::Error| error.to_string().contains("postmaster.pid");
+            let held = ["postmaster.pid", "shared memory block"];
+            let is_held = |error: &io::Error| held.iter().any(|it| error.to_string().contains(it));
             if !done.as_ref().is_err_and(is_held) || started.elapsed() >= LIMIT {
                 return done;
             }
