@@ -27,10 +27,11 @@ pub struct Access {
 /// Whether a connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tls {
-    /// It is where the engine offers it. A program in between can hide that offer, or the one of channel
-    /// binding.
+    /// It is where the engine offers it, and takes it. A program in between can hide that offer, or the one
+    /// of channel binding, or ask for the password in clear text.
     IfOffered,
-    /// It is, and the engine proves that the encryption ends at itself, by channel binding; or there is none.
+    /// It is, and the engine proves that the encryption ends at itself, by channel binding; otherwise no
+    /// connection is made.
     Required,
 }
 

@@ -6,10 +6,11 @@ use futures::TryStreamExt as _;
 use futures::future::{Either, select};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
-use super::access::{Access, ClientError, LARGEST};
+use super::access::{Access, ClientError, LARGEST, Tls};
 use super::tls;
 use crate::engine::checkpoint::{self, CheckpointStatus};
 use crate::engine::users::Login;
@@ -38,7 +39,7 @@ const OF_ACCESS: [&str; 3] = ["28", "3D", "42501"];
 /// One connection. Dropped, it says to the engine that it ends: the log of an engine with TLS has a line on
 /// each one that is just cut off.
 pub(super) struct Session {
-    // First, so that nothing more can be sent when the end begins.
+    // First, so that no statement can follow when the end begins.
     client: Client,
     _open: oneshot::Sender<()>,
 }
@@ -96,7 +97,16 @@ impl Session {
         tls::configure(&mut config, access);
         let failed = |reason| ClientError::Connect { address: access.address, reason };
         let connector = tls::connector().map_err(|error| failed(error.to_string()))?;
-        let connected = timeout(CONNECT_LIMIT, config.connect(connector))
+        let connected = async {
+            let connected = config.connect(connector.clone()).await;
+            match connected {
+                Err(error) if tls::is_refused(&error) && access.tls == Tls::IfOffered => {
+                    config.ssl_mode(SslMode::Disable).connect(connector).await
+                }
+                connected => connected,
+            }
+        };
+        let connected = timeout(CONNECT_LIMIT, connected)
             .await
             .map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
         let (client, connection) = match connected {

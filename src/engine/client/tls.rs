@@ -4,10 +4,12 @@
 //! this password. With TLS the proof is bound to the certificate that this connection shows
 //! (SCRAM-SHA-256-PLUS with `tls-server-end-point`, RFC 5929), so that nobody in between can pass it on. So a
 //! certificate may be a person's own, expired, or of another name. What is checked is the signature of the
-//! handshake: without it, anyone could show the engine's certificate.
+//! handshake: without it, anyone could show the engine's certificate. Only where TLS is required, that proof
+//! is, too: else who answers may also ask for the password in clear text.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{
     WebPkiSupportedAlgorithms, aws_lc_rs, verify_tls12_signature, verify_tls13_signature,
@@ -17,6 +19,7 @@ use rustls::pki_types::{CertificateDer, ServerName, SubjectPublicKeyInfoDer, Uni
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use tokio_postgres::Config;
 use tokio_postgres::config::{ChannelBinding, SslMode};
+use tokio_postgres::error::SqlState;
 use tokio_postgres_rustls::MakeRustlsConnect;
 use x509_cert::Certificate;
 use x509_cert::der::{Decode as _, Encode as _};
@@ -26,6 +29,9 @@ use super::access::{Access, Tls};
 /// What the library says of an engine without TLS, and of one that bound its proof to no certificate.
 const NOT_OFFERED: &str = "server does not support TLS";
 const NOT_BOUND: &str = "server did not use channel binding";
+
+/// The function of PostgreSQL that compares a connection with `pg_hba.conf` (src/backend/libpq/auth.c).
+const OF_RULES: &str = "ClientAuthentication";
 
 /// How the library calls every failure on the way to an encrypted connection.
 const HANDSHAKE: &str = "error performing TLS handshake";
@@ -41,15 +47,32 @@ pub(super) fn configure(config: &mut Config, access: &Access) {
     };
 }
 
-/// What makes the handshakes of one connection: none is resumed.
+/// Whether the engine lets nobody in by its rules who comes over TLS, or without a certificate of its own: as
+/// the programs of PostgreSQL do (`sslmode=prefer`), the operator then comes without TLS, unless it is
+/// required. Not after a handshake that failed: another program may be in between.
+pub(super) fn is_refused(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|refusal| {
+        *refusal.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+            && refusal.routine() == Some(OF_RULES)
+    })
+}
+
+/// What makes the handshakes.
 pub(super) fn connector() -> Result<MakeRustlsConnect, Error> {
+    static CONNECTOR: LazyLock<Result<MakeRustlsConnect, Error>> = LazyLock::new(made);
+    CONNECTOR.clone()
+}
+
+fn made() -> Result<MakeRustlsConnect, Error> {
     let provider = aws_lc_rs::default_provider();
     let verifier = AnyCertificate(provider.signature_verification_algorithms);
-    let config = ClientConfig::builder_with_provider(Arc::new(provider))
+    let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    // A session is known by its address, which another pod may have by then.
+    config.resumption = Resumption::disabled();
     Ok(MakeRustlsConnect::new(config))
 }
 

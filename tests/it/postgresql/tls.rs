@@ -94,12 +94,39 @@ async fn serving_tls_only(certificate: &SelfSigned) -> Option<(LocalPostgresql, 
 }
 
 async fn take_tls_only(server: &LocalPostgresql, access: &Access, certificate: &SelfSigned) {
-    server.take_tls_only(&certificate.pem(), &certificate.key.serialize_pem()).unwrap();
+    let lines = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
+    server.offer_tls(&certificate.pem(), &certificate.key.serialize_pem(), lines).unwrap();
     sql(access, "SELECT pg_reload_conf()").await;
     let began = Instant::now();
     while connected(access).await.is_ok() {
         assert!(began.elapsed() < LIMIT, "it takes connections without TLS");
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_takes_its_administrator_without_tls_only_lets_the_operator_in() {
+    // What a user wrote for one that connects in the cluster, and for others that have a certificate.
+    for lines in [
+        "hostnossl all all 127.0.0.1/32 scram-sha-256\n",
+        "hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-full\n\
+         host all all 127.0.0.1/32 scram-sha-256\n",
+    ] {
+        let Some((server, access)) = serving().await else { return };
+        let certificate = SelfSigned::of("localhost");
+        std::fs::write(server.data().join("root.crt"), certificate.pem()).unwrap();
+        let authority = "ALTER SYSTEM SET ssl_ca_file = 'root.crt'";
+        sql(&access, authority).await;
+        server.offer_tls(&certificate.pem(), &certificate.key.serialize_pem(), lines).unwrap();
+        sql(&access, "SELECT pg_reload_conf()").await;
+        let began = Instant::now();
+        while PgWire.login(&required(&access)).await.is_err_and(|it| it.to_string().contains("not offer")) {
+            assert!(began.elapsed() < LIMIT, "it does not offer TLS");
+            tokio::time::sleep(PAUSE).await;
+        }
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "{lines}");
+        PgWire.flush(&access, "CHECKPOINT", LIMIT).await.unwrap();
+        assert_ne!(PgWire.login(&required(&access)).await.ok(), Some(Login::In), "{lines}");
     }
 }
 

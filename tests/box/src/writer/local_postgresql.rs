@@ -82,17 +82,17 @@ impl LocalPostgresql {
         }
     }
 
-    /// Has it take TLS only, with this certificate and its key, both as PEM, from its next load of the
-    /// settings on.
+    /// Has it offer TLS with this certificate and its key, both as PEM, and let in who may come by these
+    /// lines of `pg_hba.conf`, from its next load of the settings on.
     ///
     /// # Errors
     ///
     /// When the files cannot be written.
-    pub fn take_tls_only(&self, certificate: &str, key: &str) -> io::Result<()> {
+    pub fn offer_tls(&self, certificate: &str, key: &str, access: &str) -> io::Result<()> {
         let data = self.data();
         std::fs::write(data.join("server.crt"), certificate)?;
         std::fs::write(data.join("server.key"), key)?;
-        std::fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n")?;
+        std::fs::write(data.join("pg_hba.conf"), access)?;
         std::fs::write(data.join("postgresql.conf"), "ssl = on\n")?;
         // It uses no key that others may read.
         let key = data.join("server.key");
