@@ -1,4 +1,4 @@
-//! Sites on real machines, three at a time, each with a control plane, an account and machines of its own.
+//! Houses on real machines, two at a time, each with a control plane, an account and machines of its own.
 
 use crate::kit::env::Env as _;
 use std::collections::BTreeMap;
