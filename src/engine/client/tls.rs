@@ -2,7 +2,7 @@
 //!
 //! The operator dials a pod's address. Who answers there proves itself by SCRAM: it must know the verifier of
 //! this password. With TLS the proof is bound to the certificate that this connection shows
-//! (SCRAM-SHA-256-PLUS with `tls-server-end-point`, RFC 5929), so that nobody in between can pass it on. So a
+//! (SCRAM-SHA-256-PLUS with `tls-server-end-point`, RFC 5929): no program in between can pass it on. So a
 //! certificate may be a person's own, expired, or of another name. What is checked is the signature of the
 //! handshake: without it, anyone could show the engine's certificate. Only where TLS is required, that proof
 //! is, too: else who answers may also ask for the password in clear text.
@@ -47,9 +47,9 @@ pub(super) fn configure(config: &mut Config, access: &Access) {
     };
 }
 
-/// Whether the engine lets nobody in by its rules who comes over TLS, or without a certificate of its own: as
-/// the programs of PostgreSQL do (`sslmode=prefer`), the operator then comes without TLS, unless it is
-/// required. Not after a handshake that failed: another program may be in between.
+/// Whether the rules of the engine refuse this connection over TLS, or demand a certificate of the client.
+/// The operator then connects without TLS, unless that is required, as PostgreSQL's own clients do
+/// (`sslmode=prefer`); not after a handshake that failed, since another program may be in between.
 pub(super) fn is_refused(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|refusal| {
         *refusal.code() == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
