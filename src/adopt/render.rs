@@ -45,6 +45,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         storage,
         config: std::collections::BTreeMap::new(),
         access: Access::default(),
+        tls: None,
         resources: None,
         running: true,
         restore: None,

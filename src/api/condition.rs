@@ -34,6 +34,9 @@ pub enum ConditionType {
     RestartPending,
     /// Database, while spec.access.passwordGeneration is set: the password of that generation is in force.
     PasswordRotated,
+    /// Database with PostgreSQL, while spec.tls is set: the engine shows the certificate of the Secret, and
+    /// that does not expire soon.
+    CertificateLoaded,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.
     Orphaned,
@@ -290,6 +293,17 @@ pub enum Reason {
     Rotating,
     /// The password of the administrator cannot be rotated; the message says why.
     RotationRefused,
+    /// The Secret with the certificate is missing or cannot be used; the message says why.
+    CertificateUnusable,
+    /// The engine is to load a renewed certificate, as soon as its machine's kubelet has updated the files.
+    CertificateLoading,
+    /// The engine does not load the renewed certificate, and goes on with the one that it has; its log says
+    /// why.
+    CertificateRefused,
+    /// The certificate expires soon, and there is no renewed one in the Secret.
+    CertificateExpiring,
+    /// The certificate has expired: clients that check it refuse the connection.
+    CertificateExpired,
     /// The user of a DatabaseUser cannot be created in the engine, or is another client's there; the message
     /// says why.
     UserRefused,

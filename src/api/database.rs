@@ -24,6 +24,7 @@ pub use super::database_status::{
     Occurrence, Release, Replacement,
 };
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_size};
+pub use super::database_tls::{Tls, TlsStatus};
 pub use super::database_upgrade::{FormerEngine, TriedPod, Upgrade, UpgradePolicy, UpgradeWentBack};
 
 /// What one database must be.
@@ -128,6 +129,16 @@ pub use super::database_upgrade::{FormerEngine, TriedPod, Upgrade, UpgradePolicy
         .message("spec.access.passwordGeneration must be absent with spec.adopt and with spec.engine.type: \
             custom: the Secret of an adopted database is its user's, and Freehold cannot give a custom \
             engine another password"),
+    validation = Rule::new("!has(self.spec.tls) || self.spec.engine.type != 'questdb'")
+        .message("spec.tls must be absent with spec.engine.type: questdb: its open source edition has no TLS; \
+            docs/tls.md puts a proxy before it"),
+    validation = Rule::new("!has(self.spec.tls) || !has(self.spec.adopt)")
+        .message("spec.tls must be absent with spec.adopt: an adopted database keeps its certificate where it \
+            is, in the files and settings of its StatefulSet"),
+    validation = Rule::new("!has(self.spec.tls) || !self.spec.tls.required || self.spec.engine.type != \
+        'custom'")
+        .message("spec.tls.required must be false with spec.engine.type: custom: Freehold does not know how \
+            an image refuses connections without TLS"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -195,6 +206,11 @@ pub struct DatabaseSpec {
     /// Who may connect. Default: every pod of the Database's own namespace.
     #[serde(default)]
     pub access: Access,
+
+    /// The certificate of the engine: clients may then connect over TLS, or must. Setting it or removing it
+    /// restarts the database. Default: no TLS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
 
     /// What the engine's container requests. The machine is the database's own, so the default requests most
     /// of its memory, and sets no limit.

@@ -14,6 +14,7 @@ use super::database_auto_grow::AutoGrowStatus;
 use super::database_config::ConfigStatus;
 use super::database_restore::{Initialization, Restored, RestoredInPlace};
 use super::database_served::Served;
+use super::database_tls::TlsStatus;
 use super::database_upgrade::Upgrade;
 use super::event::EventReason;
 
@@ -70,6 +71,10 @@ pub struct DatabaseStatus {
     /// Which settings of spec.config the engine runs with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<ConfigStatus>,
+
+    /// Which certificate the engine shows (spec.tls), and when that expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsStatus>,
 
     /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

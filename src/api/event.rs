@@ -22,6 +22,8 @@ pub enum EventReason {
     BackupStarted,
     /// Backup: it was restored and checked, and nothing wrong was found.
     BackupVerified,
+    /// Database: the engine shows another certificate, of the same Secret, from now on.
+    CertificateLoaded,
     /// Database: its ConfigMap was changed outside Freehold, and is restored; the running pod stays.
     ConfigMapAltered,
     /// Database: the engine took the settings of spec.config while it ran.

@@ -122,6 +122,14 @@ pub const NEXT_PASSWORD_GENERATION_ANNOTATION: &str = "freehold.dev/next-passwor
 /// before the engine is given it, and removed in the write that makes it the password.
 pub const NEXT_PASSWORD: &str = "next-password";
 
+/// The type of a Secret with a certificate (Kubernetes docs, "TLS Secrets").
+pub const TLS_SECRET_TYPE: &str = "kubernetes.io/tls";
+
+/// Keys of its data: the certificate with those of its issuers, and its key.
+pub const TLS_CERT: &str = "tls.crt";
+/// See [`TLS_CERT`].
+pub const TLS_KEY: &str = "tls.key";
+
 // ---- Annotations of a PersistentVolume ----
 
 /// Annotation: the Database that a volume was created for, as `<namespace>/<name>`. Written by the Volume's

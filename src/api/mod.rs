@@ -15,6 +15,7 @@ mod database_restore;
 mod database_served;
 mod database_status;
 mod database_storage;
+mod database_tls;
 mod database_upgrade;
 pub mod database_user;
 pub mod event;

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::ResourceExt;
 use kube::api::Api;
 
-use super::database::pod;
+use super::database::{build, pod};
 use super::pass::context::Context;
 use crate::api::Database;
 use crate::api::backup::CheckpointEngine;
@@ -25,13 +25,22 @@ pub enum EnginePod {
     Running {
         /// The UID of the pod.
         uid: String,
-        /// The address of the pod.
-        address: Option<IpAddr>,
+        /// How it is dialled, if the pod has an address.
+        address: Option<Address>,
         /// Whether it accepts connections.
         is_ready: bool,
         /// The image of the engine's container.
         image: Option<String>,
     },
+}
+
+/// How the engine of a pod is dialled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The address of the pod.
+    pub ip: IpAddr,
+    /// Whether the connection is encrypted.
+    pub tls: Tls,
 }
 
 /// How the engine of this Database is reached.
@@ -58,21 +67,28 @@ pub fn engine_pod(pod: Option<&Pod>, container: Option<&str>) -> EnginePod {
     }
     EnginePod::Running {
         uid: pod.uid().unwrap_or_default(),
-        address: pod.status.as_ref().and_then(|status| status.pod_ip.as_ref()?.parse().ok()),
+        address: address(pod),
         is_ready: pod::engine_wait(Some(pod), container).is_none(),
         image: pod::engine_container(pod, container).and_then(|container| container.image.clone()),
     }
+}
+
+fn address(pod: &Pod) -> Option<Address> {
+    let ip = pod.status.as_ref()?.pod_ip.as_ref()?.parse().ok()?;
+    Some(Address { ip, tls: build::tls_of_connections(pod.spec.as_ref()?) })
 }
 
 /// Where the engine listens, and its administrator; or why that is not known.
 pub async fn access(
     engine: &CheckpointEngine,
     namespace: &str,
-    address: Option<IpAddr>,
+    address: Option<Address>,
     ctx: &Context,
 ) -> Result<Result<Access, String>, kube::Error> {
     let CheckpointEngine { pod_name, secret_name: name, port, database_name, .. } = engine;
-    let Some(address) = address else { return Ok(Err(format!("pod {pod_name} has no address yet"))) };
+    let Some(Address { ip: address, tls }) = address else {
+        return Ok(Err(format!("pod {pod_name} has no address yet")));
+    };
     let secrets = Api::<Secret>::namespaced(ctx.client.clone(), namespace);
     let secret = match secrets.get_opt(name).await {
         Ok(Some(secret)) => secret,
@@ -93,7 +109,7 @@ pub async fn access(
     Ok(access.map_or_else(
         || Err(format!("Secret {name} has no username or password")),
         |(username, password)| {
-            let (database, tls) = (database_name.clone(), Tls::IfOffered);
+            let database = database_name.clone();
             Ok(Access { address, port, username, password, database, tls })
         },
     ))

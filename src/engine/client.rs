@@ -1,6 +1,7 @@
 //! Talks to a running engine: one client a protocol, behind a trait, so that a test can be the engine.
 
 mod access;
+mod certificate;
 mod check;
 mod flush;
 mod password;
@@ -15,7 +16,9 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 pub use self::access::{Access, ClientError, Tls};
+pub use self::certificate::Loaded;
 use self::session::Session;
+use super::certificate::Certificate;
 use super::checkpoint::{self, CheckpointStatus};
 use super::reload::{Change, Verdict};
 use super::users::{Login, Mark, ShownUser, WantedUser};
@@ -74,6 +77,13 @@ pub trait Engines: Send + Sync + 'static {
         change: &Change,
         file: &str,
     ) -> Result<bool, ClientError>;
+
+    /// Has PostgreSQL show this certificate, once its files have it. Harmless to repeat.
+    async fn load_certificate(
+        &self,
+        access: &Access,
+        certificate: &Certificate,
+    ) -> Result<Loaded, ClientError>;
 
     /// Has the engine carry out this statement (`Profile::flush`), for as long at most: it writes what it has
     /// in memory to its volume. Harmless to repeat.
@@ -161,6 +171,14 @@ impl Engines for PgWire {
         file: &str,
     ) -> Result<bool, ClientError> {
         reload::reload(access, change, file).await
+    }
+
+    async fn load_certificate(
+        &self,
+        access: &Access,
+        certificate: &Certificate,
+    ) -> Result<Loaded, ClientError> {
+        certificate::load(access, certificate).await
     }
 
     async fn flush(

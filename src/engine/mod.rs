@@ -1,6 +1,7 @@
 //! What each database engine needs: image, ports, probes, settings, credentials. One file per engine; no
 //! clock, and a client only in `client.rs`.
 
+pub mod certificate;
 pub mod checkpoint;
 pub mod client;
 mod custom;
@@ -29,6 +30,9 @@ use crate::api::node_class::Images;
 
 /// The administrator's user name, in every engine that takes one.
 pub const ADMINISTRATOR: &str = "admin";
+
+/// Where the Secret of `spec.tls` is mounted, in every engine that has one: `tls.crt` and `tls.key`.
+pub const TLS_DIRECTORY: &str = "/run/freehold/tls";
 
 /// What this engine with these settings needs.
 ///

@@ -1,10 +1,10 @@
-//! Whole lives of databases in one process and in virtual time: the operator, the API server in memory, EC2's
-//! model, and everyone who acts beside it; one seed decides all that may differ.
+//! Whole lives of databases in one process and in virtual time; one seed decides all that may differ.
 
 mod addresses;
 mod backups;
 pub mod blow;
 mod campaign;
+mod certified;
 mod chaos;
 mod configured;
 mod copies;
@@ -56,8 +56,7 @@ use killed::{Course, Meanwhile};
 use lies::Lies;
 use life::Plan;
 
-/// How many seeds each test run tries: about twenty seconds of one processor, compiled without
-/// optimisation. Those after them are a campaign's.
+/// How many seeds each test run tries. Those after them are a campaign's.
 const SEEDS: u64 = 20;
 
 #[test]
@@ -135,6 +134,11 @@ fn a_password_is_rotated_by_one_restart_whatever_an_operator_is_struck_at() {
 #[test]
 fn postgresql_takes_settings_while_it_runs_and_rejects_wrong_ones_whatever_an_operator_is_struck_at() {
     struck_in_a_part(SAMPLE_OF_HOURS, 20, reloaded::changed);
+}
+
+#[test]
+fn postgresql_loads_a_renewed_certificate_while_it_serves_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE_OF_HOURS, 5, certified::renewed);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Observe, Backup: reads everything that the plan depends on. Only reads.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -21,7 +20,7 @@ use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::in_place::underway;
 use crate::controller::database::{pod, upgrade};
-use crate::controller::engine_access::{EnginePod, access, engine, engine_pod};
+use crate::controller::engine_access::{Address, EnginePod, access, engine, engine_pod};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
@@ -299,7 +298,7 @@ async fn volume(
 async fn asked(
     engine: &CheckpointEngine,
     namespace: &str,
-    address: Option<IpAddr>,
+    address: Option<Address>,
     ctx: &Context,
 ) -> Result<EngineView, kube::Error> {
     let access = match access(engine, namespace, address, ctx).await? {

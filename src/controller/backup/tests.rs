@@ -31,9 +31,10 @@ use crate::cloud::call::Call;
 use crate::cloud::inventory::{SnapshotView, VolumeView};
 use crate::cloud::{CloudError, EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::call_blocked::CallBlocked;
-use crate::controller::engine_access::{EnginePod, engine};
+use crate::controller::engine_access::{Address, EnginePod, engine};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::engine::checkpoint::CheckpointStatus;
+use crate::engine::client::Tls;
 use crate::settings::Timing;
 
 /// Seconds from when the fixtures' backup was begun; the process has run for long by then.
@@ -97,7 +98,7 @@ fn ebs(state: VolumeState) -> EbsVolume {
 fn running() -> EnginePod {
     EnginePod::Running {
         uid: "pod-uid".to_owned(),
-        address: Some([10, 0, 0, 1].into()),
+        address: Some(Address { ip: [10, 0, 0, 1].into(), tls: Tls::IfOffered }),
         is_ready: true,
         image: Some("questdb/questdb:9.3.4".to_owned()),
     }

@@ -68,6 +68,8 @@ pub fn database(
             None => of.spec.config.clone(),
         },
         access: no_clients(schedule),
+        // No client is to trust it; only an image of one's own may not start without.
+        tls: of.spec.tls.clone().filter(|_| of.spec.engine.kind == EngineType::Custom),
         // They may not fit another type.
         resources: None,
         running: true,

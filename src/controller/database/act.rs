@@ -15,6 +15,7 @@ use super::act_flush;
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
 use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
+use super::act_tls::load_certificate;
 use super::act_upgrade::{create_backup, record_upgrade};
 use super::apply::{Answers, apply, apply_config_map, apply_spec, created, merge, release_child};
 use super::build;
@@ -88,6 +89,7 @@ async fn one(
         Action::RecordSettings(record) => {
             write_down(acted, ctx, |status| status.config = Some(record.as_ref().clone())).await?;
         }
+        Action::LoadCertificate(certify) => load_certificate(certify, acted, ctx, events).await?,
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;
             let note = notes::record_held(&record.name_any());

@@ -6,15 +6,19 @@ use sha2::{Digest, Sha256};
 
 use crate::api::database::{ConfigValue, DatabaseSpec, Engine};
 
-/// The hash of what in the spec decides the pod's template: engine, settings and resources. What a newer
+/// The hash of what in the spec decides the pod's template: engine, settings, resources and TLS. What a newer
 /// operator would render differently is not in it, so an upgrade of the operator restarts nothing.
 pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     let Engine { kind, version, custom } = &spec.engine;
     // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text,
     // numbers and maps with text keys are always JSON.
-    let inputs =
-        serde_json::to_string(&(kind, version, custom, &spec.config, &spec.resources)).unwrap_or_default();
-    hash(&inputs)
+    let inputs = (kind, version, custom, &spec.config, &spec.resources);
+    // Without TLS the hash is that of a version of Freehold which had none.
+    let inputs = match &spec.tls {
+        None => serde_json::to_string(&inputs),
+        Some(tls) => serde_json::to_string(&(inputs, tls)),
+    };
+    hash(&inputs.unwrap_or_default())
 }
 
 /// The hash of settings.

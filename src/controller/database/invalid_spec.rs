@@ -48,6 +48,8 @@ pub enum InvalidSpec {
         /// The group of the files on the volume.
         made: i64,
     },
+    /// TLS that Freehold cannot give this database.
+    Tls(TlsRefusal),
     /// The image of an adopted database does not name the version that it has.
     AdoptedImage {
         /// The image that was found.
@@ -93,4 +95,16 @@ pub enum InvalidSpec {
         /// What was written.
         quantity: String,
     },
+}
+
+/// Why Freehold cannot give a database the TLS that its spec requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumIter))]
+pub enum TlsRefusal {
+    /// QuestDB has none.
+    Questdb,
+    /// The database was adopted.
+    Adopted,
+    /// A custom engine is not told to refuse connections without it.
+    CustomRequired,
 }

@@ -23,11 +23,11 @@ use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
 use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place, upgrade};
-use super::plan::{going_back, next_start, reload, rotation, started};
+use super::plan::{going_back, next_start, reload, rotation, started, tls};
 use super::upgrade as upgrade_record;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
-use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Occurrence, Replacement};
+use crate::api::database::{AutoGrowStatus, Endpoint, HistoryEntry, Initialization, Occurrence, Replacement};
 use crate::api::{Database, DatabaseStatus, DeletionPolicy, EventReason, Reason};
 use crate::cluster;
 use crate::cluster::events::Happened;
@@ -132,6 +132,7 @@ pub fn status(
             .or(old.credentials_secret_name),
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(world, old.config),
+        tls: tls::shown(world, old.tls),
         auto_grow: auto_grow::shown(observed, old.auto_grow, now),
         upgrade: upgrade::shown(observed, carried_out, old.upgrade, last, back, now),
         served,
@@ -139,11 +140,7 @@ pub fn status(
         release: old.release,
         restored: old.restored,
         restored_in_place: in_place,
-        initialization: observed
-            .volume
-            .ours()
-            .and_then(|volume| volume.status.as_ref()?.initialization.clone())
-            .or(old.initialization),
+        initialization: initialization(observed).or(old.initialization),
         zone: old.zone,
         node_ordinal: old.node_ordinal,
         replacement: replacement(observed, decided.new_node.as_ref(), old.replacement),
@@ -154,6 +151,11 @@ pub fn status(
         applied: drift::record(world, findings, old.applied, &decided.answers, acted.error.is_some()),
         history: history::extended(&old.history, history::occurred(observed).as_ref(), now),
     }
+}
+
+/// How far EC2 has read the volume.
+fn initialization(observed: &Observed) -> Option<Initialization> {
+    observed.volume.ours()?.status.as_ref()?.initialization.clone()
 }
 
 /// What becomes of the data, while the Volume is being deleted.
@@ -214,6 +216,7 @@ fn entries(observed: &Observed, findings: Findings, decided: &Decided, now: Time
     entries.extend(drift::reported(observed, findings, now));
     entries.extend(next_start::reported(observed));
     entries.extend(rotation::reported(observed, waiting.as_ref()).filter(|_| !is_deleting));
+    entries.extend(tls::reported(observed, now).filter(|_| !is_deleting));
     if observed.is_protected() && !is_deleting {
         let message = messages::DELETION_PROTECTED;
         entries.push(Entry::yes(Type::DeletionProtected, Reason::DeletionProtected, message));

@@ -24,6 +24,7 @@ mod restoring;
 mod restoring_in_place;
 mod rotating;
 mod status;
+mod tls;
 mod upgrading;
 mod versions;
 mod word;
@@ -41,6 +42,7 @@ use super::build;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials, HeldSecret};
 use super::observe::retained::Kept;
+use super::observe::tls::TlsSecret;
 use super::observe::torn_down::TornDown;
 use super::observe::usage::Usage;
 use super::password::Password;
@@ -115,6 +117,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         node_name_taken: None,
         is_pod_foreign: false,
         credentials_as_reported: false,
+        tls: TlsSecret::NotRead,
         volume: Child::Absent,
         claim: None,
         credentials: Credentials::Read(Child::Absent),

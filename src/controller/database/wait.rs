@@ -17,6 +17,7 @@ pub use super::reload_wait::ReloadWait;
 pub use super::restart_step::RestartStep;
 pub use super::restore_wait::RestoreWait;
 pub use super::rotation_wait::{RotationRefusal, RotationWait};
+use super::tls_wait::TlsWait;
 use super::unreleasable::Unreleasable;
 pub use super::upgrade_wait::UpgradeWait;
 use crate::api::{DeletionPolicy, VolumeId};
@@ -177,6 +178,8 @@ pub enum DatabaseWait {
     },
     /// The administrator's password is not the one that the spec asks for.
     Rotation(RotationWait),
+    /// The certificate of the spec is not in force.
+    Tls(TlsWait),
     /// The engine changes behind a backup.
     Upgrade(UpgradeWait),
     /// The settings of the spec are not in force, and nothing is restarted for them.

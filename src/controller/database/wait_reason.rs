@@ -2,6 +2,7 @@
 
 use super::cause::{LostReason, ReplaceCause};
 use super::pod::EngineWait;
+use super::tls_wait::TlsWait;
 use super::unreleasable::Unreleasable;
 use super::wait::{ChildState, DatabaseWait, ReplaceStep, RestartStep, RotationWait};
 use crate::api::Reason;
@@ -19,6 +20,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.reason(),
             Self::Rotation(wait) => wait.reason(),
             Self::Reload(wait) => wait.reason(),
+            Self::Tls(wait) => wait.reason(),
             Self::Upgrade(wait) => wait.reason(),
             Self::FormerVolumeExists(_) | Self::Adopting { .. } | Self::AdoptingStatefulSet(_) => {
                 Reason::Adopting
@@ -68,6 +70,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.is_stalled(),
             Self::Rotation(wait) => wait.is_stalled(),
             Self::Reload(wait) => wait.is_stalled(),
+            Self::Tls(wait) => wait.is_stalled(),
             Self::Upgrade(wait) => wait.is_stalled(),
             Self::NotAdoptable(refusal) => refusal.is_final(),
             Self::ClaimUnusable(_, fault) => fault.is_final(),
@@ -133,7 +136,7 @@ impl DatabaseWait {
 
     /// Whether it is what a running engine does, which no watch shows.
     pub fn is_of_running_engine(&self) -> bool {
-        matches!(self, Self::Rotation(_) | Self::Reload(_))
+        matches!(self, Self::Rotation(_) | Self::Reload(_) | Self::Tls(TlsWait::Loading(_)))
     }
 
     /// Whether it is of the end of an engine that Freehold stops.

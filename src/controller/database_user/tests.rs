@@ -18,7 +18,7 @@ use crate::api::keys::{NEXT_PASSWORD, NEXT_PASSWORD_GENERATION_ANNOTATION};
 use crate::api::{Database, DatabaseUser};
 use crate::controller::database::observe::child::{Child, Credentials, HeldSecret};
 use crate::controller::database::password::Password;
-use crate::controller::engine_access::EnginePod;
+use crate::controller::engine_access::{Address, EnginePod};
 use crate::controller::pass::acted::Acted;
 use crate::engine::client::{Access, Tls};
 use crate::engine::profile;
@@ -70,7 +70,7 @@ fn as_wanted(changes: &Value) -> Observed {
         secret: held(secret),
         pod: EnginePod::Running {
             uid: "pod-uid".to_owned(),
-            address: Some([10, 0, 0, 1].into()),
+            address: Some(Address { ip: [10, 0, 0, 1].into(), tls: Tls::IfOffered }),
             is_ready: true,
             image: None,
         },

@@ -16,7 +16,7 @@ use crate::engine::verify::Row;
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// PostgreSQL loads its files after it has answered, as soon as its first process is scheduled.
-const LOADING_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const LOADING_PAUSE: Duration = Duration::from_millis(200);
 
 /// What the engine says of this change.
 pub(super) async fn verdict(access: &Access, change: &Change) -> Result<Verdict, ClientError> {
@@ -77,7 +77,7 @@ impl Session {
         self.read("the list of settings", PARAMETERS, QUERY_LIMIT, parameters).await
     }
 
-    async fn loaded(&self) -> Result<String, ClientError> {
+    pub(super) async fn loaded(&self) -> Result<String, ClientError> {
         self.read("the time of the last load", LOADED, QUERY_LIMIT, only).await
     }
 

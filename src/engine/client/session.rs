@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use futures::future::{Either, select};
+use rustls::pki_types::CertificateDer;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::access::{Access, ClientError, LARGEST, Tls};
 use super::tls;
@@ -51,19 +53,31 @@ impl Session {
 
     /// One that begins with these options. That the engine does not let it begin with them is a refusal.
     pub(super) async fn with(access: &Access, options: Option<&str>) -> Result<Self, ClientError> {
-        Self::dialled(access, options).await?.map_err(|error| match error.as_db_error() {
+        let connector = tls::connector().map_err(|error| failed(access, error.to_string()))?;
+        Self::dialled(access, options, connector).await?.map_err(|error| match error.as_db_error() {
             Some(refusal) if options.is_some() && !is_of_access(refusal.code()) => {
                 let hint = refusal.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
                 let reason = format!("{}{hint}", refusal.message());
                 ClientError::Refused { what: "a session with these settings", reason }
             }
-            Some(_) | None => ClientError::Connect { address: access.address, reason: plain(&error) },
+            Some(_) | None => failed(access, plain(&error)),
         })
+    }
+
+    /// One over TLS, and the certificate that the engine shows.
+    pub(super) async fn shown(access: &Access) -> Result<(Self, CertificateDer<'static>), ClientError> {
+        let (connector, shown) = tls::showing().map_err(|error| failed(access, error.to_string()))?;
+        let session = Self::dialled(access, None, connector).await?;
+        let session = session.map_err(|error| failed(access, plain(&error)))?;
+        let certificate = shown.get().cloned();
+        let certificate = certificate.ok_or_else(|| failed(access, "no certificate was shown".to_owned()))?;
+        Ok((session, certificate))
     }
 
     /// What the engine says of a user that connects, with the connection if there is one.
     pub(super) async fn login(access: &Access) -> Result<(Login, Option<Self>), ClientError> {
-        let error = match Self::dialled(access, None).await? {
+        let connector = tls::connector().map_err(|error| failed(access, error.to_string()))?;
+        let error = match Self::dialled(access, None, connector).await? {
             Ok(session) => return Ok((Login::In, Some(session))),
             Err(error) => error,
         };
@@ -74,7 +88,7 @@ impl Session {
             Some(refusal) if is_of_access(refusal.code()) && !is_passing(refusal.code()) => {
                 Ok((Login::Refused(refusal.message().to_owned()), None))
             }
-            Some(_) | None => Err(ClientError::Connect { address: access.address, reason: plain(&error) }),
+            Some(_) | None => Err(failed(access, plain(&error))),
         }
     }
 
@@ -82,6 +96,7 @@ impl Session {
     async fn dialled(
         access: &Access,
         options: Option<&str>,
+        connector: MakeRustlsConnect,
     ) -> Result<Result<Self, tokio_postgres::Error>, ClientError> {
         let mut config = Config::new();
         config
@@ -95,8 +110,6 @@ impl Session {
             config.options(options);
         }
         tls::configure(&mut config, access);
-        let failed = |reason| ClientError::Connect { address: access.address, reason };
-        let connector = tls::connector().map_err(|error| failed(error.to_string()))?;
         let connected = async {
             let connected = config.connect(connector.clone()).await;
             match connected {
@@ -108,7 +121,7 @@ impl Session {
         };
         let connected = timeout(CONNECT_LIMIT, connected)
             .await
-            .map_err(|_| failed(format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
+            .map_err(|_| failed(access, format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
         let (client, connection) = match connected {
             Ok(connected) => connected,
             Err(error) => return Ok(Err(error)),
@@ -188,6 +201,11 @@ impl Session {
         let rows: Vec<Row> = rows.collect();
         read(&rows).ok_or_else(|| ClientError::Unreadable { what, reason: verify::shown(&rows) })
     }
+}
+
+/// No connection.
+fn failed(access: &Access, reason: String) -> ClientError {
+    ClientError::Connect { address: access.address, reason }
 }
 
 /// The engine's message; and what depends on what cannot be dropped for it.

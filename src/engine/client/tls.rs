@@ -7,7 +7,7 @@
 //! handshake: without it, anyone could show the engine's certificate. Only where TLS is required, that proof
 //! is, too: else who answers may also ask for the password in clear text.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -59,13 +59,22 @@ pub(super) fn is_refused(error: &tokio_postgres::Error) -> bool {
 
 /// What makes the handshakes.
 pub(super) fn connector() -> Result<MakeRustlsConnect, Error> {
-    static CONNECTOR: LazyLock<Result<MakeRustlsConnect, Error>> = LazyLock::new(made);
+    static CONNECTOR: LazyLock<Result<MakeRustlsConnect, Error>> = LazyLock::new(|| made(None));
     CONNECTOR.clone()
 }
 
-fn made() -> Result<MakeRustlsConnect, Error> {
+/// The certificate that an engine shows.
+pub(super) type Shown = Arc<OnceLock<CertificateDer<'static>>>;
+
+/// What makes one handshake, and says which certificate was shown.
+pub(super) fn showing() -> Result<(MakeRustlsConnect, Shown), Error> {
+    let shown = Shown::default();
+    Ok((made(Some(Arc::clone(&shown)))?, shown))
+}
+
+fn made(shown: Option<Shown>) -> Result<MakeRustlsConnect, Error> {
     let provider = aws_lc_rs::default_provider();
-    let verifier = AnyCertificate(provider.signature_verification_algorithms);
+    let verifier = AnyCertificate { algorithms: provider.signature_verification_algorithms, shown };
     let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_safe_default_protocol_versions()?
         .dangerous()
@@ -92,17 +101,23 @@ pub(super) fn explained(kind: &str, cause: &str) -> Option<String> {
 
 /// Takes every certificate whose key signs the handshake.
 #[derive(Debug)]
-struct AnyCertificate(WebPkiSupportedAlgorithms);
+struct AnyCertificate {
+    algorithms: WebPkiSupportedAlgorithms,
+    shown: Option<Shown>,
+}
 
 impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
-        _certificate: &CertificateDer<'_>,
+        certificate: &CertificateDer<'_>,
         _intermediates: &[CertificateDer<'_>],
         _name: &ServerName<'_>,
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        if let Some(shown) = &self.shown {
+            shown.get_or_init(|| certificate.clone().into_owned());
+        }
         Ok(ServerCertVerified::assertion())
     }
 
@@ -112,7 +127,7 @@ impl ServerCertVerifier for AnyCertificate {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls12_signature(message, certificate, signed, &self.0)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     /// By the certificate's key alone where it can be read: the commands in PostgreSQL's documentation
@@ -125,13 +140,13 @@ impl ServerCertVerifier for AnyCertificate {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         match public_key(certificate) {
-            Some(key) => verify_tls13_signature_with_raw_key(message, &key, signed, &self.0),
-            None => verify_tls13_signature(message, certificate, signed, &self.0),
+            Some(key) => verify_tls13_signature_with_raw_key(message, &key, signed, &self.algorithms),
+            None => verify_tls13_signature(message, certificate, signed, &self.algorithms),
         }
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 

@@ -31,6 +31,10 @@ pub const NEW_CREDENTIALS: &str = "POSTGRES_NEW_CREDENTIALS";
 /// data is of a backup, and one of them may have been dropped since.
 pub const LOCK_USERS: &str = "POSTGRES_LOCK_USERS";
 
+/// The variable that has the start offer TLS, with the files in [`super::TLS_DIRECTORY`]: `offered`, or
+/// `required` where no client is let in without it.
+pub const TLS: &str = "POSTGRES_TLS";
+
 /// The user of the official image (Debian).
 const USER_ID: i64 = 999;
 
@@ -54,6 +58,9 @@ const START: &str = include_str!("start.sh");
 /// Who may connect, and how they prove who they are.
 const ACCESS: &str = include_str!("pg_hba.conf");
 
+/// The same where TLS is required.
+const ACCESS_WITH_TLS: &str = include_str!("pg_hba.hostssl.conf");
+
 /// Settings that the operator owns: exact names, or a group when the name ends with `_`.
 const OWNED: &[(&str, &str)] = &[
     ("data_directory", "the data lies on the database's own volume; remove it"),
@@ -66,8 +73,14 @@ const OWNED: &[(&str, &str)] = &[
     ("listen_addresses", "clients connect as status.endpoint says; remove it"),
     ("port", "clients connect as status.endpoint says; remove it"),
     ("unix_socket_", "the probes use the socket; remove it"),
-    ("ssl", "TLS is not offered yet; remove it"),
-    ("ssl_", "TLS is not offered yet; remove it"),
+    ("ssl", "spec.tls has the engine offer TLS; remove it"),
+    ("ssl_ca_file", "every connection needs a password, and no certificate of the client; remove it"),
+    ("ssl_cert_file", "the certificate is that of spec.tls; remove it"),
+    ("ssl_crl_", "every connection needs a password, and no certificate of the client; remove it"),
+    ("ssl_dh_params_file", "no other file is there; remove it"),
+    ("ssl_key_file", "the key is that of spec.tls; remove it"),
+    ("ssl_passphrase_command", "the key of spec.tls is not encrypted; remove it"),
+    ("ssl_passphrase_command_", "the key of spec.tls is not encrypted; remove it"),
     ("krb_", "every connection needs a password; remove it"),
     ("password_encryption", "passwords are checked by scram-sha-256 only; remove it"),
     ("logging_collector", "the log is the container's, so that it cannot fill the volume; remove it"),
@@ -208,6 +221,7 @@ fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, Stri
     Ok(BTreeMap::from([
         ("postgresql.conf".to_owned(), settings),
         ("pg_hba.conf".to_owned(), ACCESS.to_owned()),
+        ("pg_hba.hostssl.conf".to_owned(), ACCESS_WITH_TLS.to_owned()),
         ("start.sh".to_owned(), START.to_owned()),
     ]))
 }

@@ -100,6 +100,12 @@ fi
 # What is said here wins over every file.
 [ "$major" -lt 17 ] || set -- -c allow_alter_system=off
 
+# The certificate and its key of spec.tls, which the kubelet updates.
+access=pg_hba.conf
+tls=/run/freehold/tls
+[ -z "${POSTGRES_TLS:-}" ] || set -- "$@" -c ssl=on -c ssl_cert_file=$tls/tls.crt -c ssl_key_file=$tls/tls.key
+[ "${POSTGRES_TLS:-}" != required ] || access=pg_hba.hostssl.conf
+
 # The server's own cache is a quarter of the memory of the machine, which is the database's alone, or of the container's limit, as PostgreSQL's
 # documentation advises ("Resource Consumption"), unless spec.config sets it. It is decided at each start, since the next machine may be smaller.
 if ! grep -qi '^shared_buffers[[:space:]=]' "${SETTINGS:-/etc/freehold/postgresql.conf}" 2>/dev/null; then
@@ -117,7 +123,7 @@ if ! grep -qi '^shared_buffers[[:space:]=]' "${SETTINGS:-/etc/freehold/postgresq
 fi
 exec postgres -D "$PGDATA" "$@" \
     -c config_file=/etc/freehold/postgresql.conf \
-    -c hba_file=/etc/freehold/pg_hba.conf \
+    -c hba_file=/etc/freehold/$access \
     -c listen_addresses='*' \
     -c port=5432 \
     -c unix_socket_directories=/var/run/postgresql \

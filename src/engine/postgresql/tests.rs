@@ -78,7 +78,10 @@ fn a_setting_of_the_users_stands_after_the_operators_own() {
     let profile =
         profile(&engine("17.6"), &settings(&[("work_mem", "64MB"), ("timezone", "Europe/Berlin")])).unwrap();
     let files = profile.config.unwrap().files;
-    assert_eq!(files.keys().collect::<Vec<_>>(), ["pg_hba.conf", "postgresql.conf", "start.sh"]);
+    assert_eq!(
+        files.keys().collect::<Vec<_>>(),
+        ["pg_hba.conf", "pg_hba.hostssl.conf", "postgresql.conf", "start.sh"]
+    );
     let text = &files["postgresql.conf"];
     assert!(text.ends_with("timezone = 'Europe/Berlin'\nwork_mem = '64MB'\n"), "{text}");
 }
@@ -99,6 +102,8 @@ fn a_setting_that_the_operator_owns_is_refused_by_name() {
         "unix_socket_permissions",
         "ssl",
         "ssl_cert_file",
+        "SSL_Key_File",
+        "ssl_passphrase_command_supports_reload",
         "password_encryption",
         "logging_collector",
         "fsync",

@@ -7,8 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use freehold::api::database::EngineType;
 use freehold::api::database_user::UserRole;
+use freehold::engine::certificate::Certificate;
 use freehold::engine::checkpoint::CheckpointStatus;
-use freehold::engine::client::{Access, ClientError, Engines};
+use freehold::engine::client::{Access, ClientError, Engines, Loaded};
 use freehold::engine::reload::{Change, Verdict};
 use freehold::engine::users::{Login, Mark, ShownUser, WantedUser};
 use freehold::engine::verify::{Finding, Verified};
@@ -16,6 +17,7 @@ use freehold_rig::Server;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::certified::Certificates;
 use super::configured::Configured;
 use super::users::Users;
 use crate::model_cloud::Way;
@@ -63,6 +65,8 @@ pub struct Passwords {
     taken: Arc<Mutex<Option<String>>>,
     /// Its users beside the administrator.
     pub users: Users,
+    /// The certificates that it shows.
+    pub certificates: Certificates,
 }
 
 impl Passwords {
@@ -212,6 +216,17 @@ impl Engines for Reached {
             Ok(self.configured.load(access, file, (self.now)()))
         };
         self.passes("ReloadSettings", access, load).await
+    }
+
+    async fn load_certificate(
+        &self,
+        access: &Access,
+        certificate: &Certificate,
+    ) -> Result<Loaded, ClientError> {
+        let certificates = &self.passwords.certificates;
+        let load =
+            |_: &mut Vec<Checkpoint>| Ok(certificates.load(access, certificate, &self.server, (self.now)()));
+        self.passes("LoadCertificate", access, load).await
     }
 
     async fn flush(

@@ -34,13 +34,13 @@ use super::{change, connected, serving, sql};
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// A certificate that its key has signed, and the key.
-struct SelfSigned {
+pub struct SelfSigned {
     certificate: CertificateDer<'static>,
-    key: KeyPair,
+    pub key: KeyPair,
 }
 
 impl SelfSigned {
-    fn of(name: &str) -> Self {
+    pub fn of(name: &str) -> Self {
         Self::with(&CertificateParams::new(vec![name.to_owned()]).unwrap())
     }
 
@@ -60,7 +60,7 @@ impl SelfSigned {
         Self { certificate: made.to_der().unwrap().into(), key }
     }
 
-    fn pem(&self) -> String {
+    pub fn pem(&self) -> String {
         let text = BASE64.encode(&self.certificate);
         let lines = text.as_bytes().chunks(64).map(|line| format!("{}\n", String::from_utf8_lossy(line)));
         format!("-----BEGIN CERTIFICATE-----\n{}-----END CERTIFICATE-----\n", lines.collect::<String>())
@@ -87,7 +87,7 @@ impl ResolvesServerCert for Shown {
 }
 
 /// A server that takes TLS only.
-async fn serving_tls_only(certificate: &SelfSigned) -> Option<(LocalPostgresql, Access)> {
+pub async fn serving_tls_only(certificate: &SelfSigned) -> Option<(LocalPostgresql, Access)> {
     let (server, access) = serving().await?;
     take_tls_only(&server, &access, certificate).await;
     Some((server, access))

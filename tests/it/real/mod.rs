@@ -12,5 +12,6 @@ mod lost;
 mod operator;
 mod release;
 mod rotation;
+mod tls;
 mod upgrade;
 mod users;

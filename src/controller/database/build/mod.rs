@@ -18,6 +18,7 @@ mod service;
 mod service_account;
 mod stateful_set;
 mod template;
+mod tls;
 mod unknown;
 mod volume;
 
@@ -52,6 +53,7 @@ pub use service::{host, is_closed_service, service, with_selector};
 pub use service_account::{service_account, service_account_patch};
 pub use stateful_set::{DATA, in_priority_class, stateful_set, with_image_of};
 pub use template::changed_fields;
+pub use tls::{of_connections as tls_of_connections, secret_of as tls_secret_of};
 pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_in_place, volume_spec};
 

@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{inputs_hash, owned, recovery};
+use super::{inputs_hash, owned, recovery, tls};
 use crate::api::Database;
 use crate::api::database::{EngineType, ResourceQuantity, Resources};
 use crate::api::keys::{
@@ -26,7 +26,7 @@ use crate::api::names::Names;
 use crate::controller::database::in_place;
 use crate::controller::engine_container::CONTAINER;
 use crate::engine::postgresql::{LOCK_USERS, NEW_CREDENTIALS};
-use crate::engine::{self, Check, Profile, Value};
+use crate::engine::{self, Check, Profile, TLS_DIRECTORY, Value};
 
 /// The name of the volume with the data, in the pod.
 pub const DATA: &str = "data";
@@ -95,7 +95,11 @@ fn endures(taint: &str) -> Toleration {
 }
 
 fn pod(database: &Database, names: &Names, profile: &Profile) -> PodSpec {
-    let (volumes, mounts) = mounts(names, profile);
+    let (mut volumes, mut mounts) = mounts(names, profile);
+    if let Some(tls) = &database.spec.tls {
+        volumes.push(tls::volume(tls));
+        mounts.push(mount(tls::VOLUME, TLS_DIRECTORY, Some(true)));
+    }
     let data = mount(DATA, &profile.data_path, None);
     let recovery = recovery::container(database, profile, data, resources(database));
     PodSpec {
@@ -259,8 +263,9 @@ fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<Env
     let is_locked = mark.is_some() && in_place::is_of_backup(database);
     let renewed = mark.map(|mark| text(NEW_CREDENTIALS, mark));
     let locked = is_locked.then(|| text(LOCK_USERS, "true".to_owned()));
+    let tls = tls::variable(database).map(|(name, value)| text(name, value.to_owned()));
     let variables = profile.environment.iter().map(|variable| variable_of(names, variable));
-    variables.chain(renewed).chain(locked).collect()
+    variables.chain(renewed).chain(locked).chain(tls).collect()
 }
 
 fn variable_of(names: &Names, variable: &engine::Variable) -> EnvVar {

@@ -5,13 +5,32 @@ use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
     AdoptionRefusal, Alteration, ClassRefusal, InvalidSpec, Move, NoRoom, NodeDeletion, ReplaceCause,
-    RestartCause, SecretFault,
+    RestartCause, SecretFault, TlsRefusal,
 };
 use crate::controller::messages::FIRST_SYNC;
 
 /// The message of another object's condition, as the end of a sentence.
 pub fn or_unknown(message: Option<&str>) -> String {
     message.unwrap_or("its controller has not reported a status yet").to_owned()
+}
+
+impl TlsRefusal {
+    fn message(self) -> &'static str {
+        match self {
+            Self::Questdb => {
+                "spec.tls must be absent with QuestDB, whose open source edition has no TLS: remove it; \
+                 docs/tls.md puts a proxy before the database"
+            }
+            Self::Adopted => {
+                "spec.tls must be absent with spec.adopt: an adopted database keeps its certificate where it is. \
+                 Remove spec.tls"
+            }
+            Self::CustomRequired => {
+                "spec.tls.required must be false with a custom engine: Freehold does not know how its image \
+                 refuses connections without TLS. Set it to false"
+            }
+        }
+    }
 }
 
 impl InvalidSpec {
@@ -33,6 +52,7 @@ impl InvalidSpec {
                  image has its data in {made}, and what it writes anywhere else than on the volume is lost \
                  with its container. Set dataPath back; another image may have another path"
             ),
+            Self::Tls(refusal) => refusal.message().to_owned(),
             Self::UserId { wanted, made } => format!(
                 "spec.engine.custom.userId cannot change from {made} to {wanted}: the files on the volume \
                  belong to {made}, and Kubernetes would change the group of each of them before the engine \

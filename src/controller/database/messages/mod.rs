@@ -9,6 +9,7 @@ pub mod release;
 pub mod reload;
 pub mod restore;
 pub mod rotation;
+pub mod tls;
 pub mod upgrade;
 
 use super::object_name::{ObjectKind, ObjectName};
@@ -53,6 +54,8 @@ pub fn retained_volume_found(latest: &Retained, older: usize) -> String {
     )
 }
 
+const PAUSED: &str = "the database is paused by spec.running: the machine is released, the volume stays";
+
 impl DatabaseWait {
     /// What is waited for, why, and what a person can do.
     pub fn message(&self) -> String {
@@ -76,6 +79,7 @@ impl DatabaseWait {
             Self::Restore(wait) => wait.message(),
             Self::Rotation(wait) => wait.message(),
             Self::Reload(wait) => wait.message(),
+            Self::Tls(wait) => wait.message(),
             Self::Upgrade(wait) => wait.message(),
             Self::NotAdoptable(refusal) => {
                 format!("the database is not adopted, and its pod is left alone: {}", refusal.message())
@@ -95,9 +99,7 @@ impl DatabaseWait {
             Self::Adopting { volume_id, record } => {
                 format!("adopting EBS volume {volume_id}, recorded in PersistentVolume {record}")
             }
-            Self::Paused => "the database is paused by spec.running: the machine is released, the volume \
-                stays"
-                .to_owned(),
+            Self::Paused => PAUSED.to_owned(),
             Self::ResourcesDeleted => "all resources of this Database are deleted".to_owned(),
             Self::OtherFinalizers => "waiting for other controllers to remove their finalizers".to_owned(),
             Self::ChildRefused { answer } => {

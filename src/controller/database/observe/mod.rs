@@ -9,6 +9,7 @@ mod machines;
 pub mod restore;
 pub mod retained;
 mod stage;
+pub mod tls;
 pub mod torn_down;
 pub mod usage;
 
@@ -32,6 +33,7 @@ use self::credentials::{held, is_as_reported};
 use self::legacy::Legacy;
 use self::retained::Kept;
 use self::stage::{Stage, stage};
+use self::tls::TlsSecret;
 use self::torn_down::TornDown;
 use self::usage::Usage;
 use super::ordinal::ordinal;
@@ -79,6 +81,8 @@ pub struct Observed {
     pub credentials: Credentials,
     /// The Secret was not read, and was there when the status said that the database is Ready.
     pub credentials_as_reported: bool,
+    /// The Secret with the certificate of `spec.tls`.
+    pub tls: TlsSecret,
     /// The Secret that is kept with the disk; read only while the Database is being deleted.
     pub retained: Child<HeldSecret>,
     /// What was kept of former databases and concerns this one.
@@ -206,8 +210,7 @@ pub async fn observe(
     let names = Names::of(&database);
     let deleting = database.metadata.deletion_timestamp.is_some();
     let class = class::of(&database, ctx).await?;
-    let Owned { torn_down, nodes, node_name_taken, volume } =
-        owned(&database, &names, copies, reads, ctx).await?;
+    let Owned { torn_down, nodes, name_taken, volume } = owned(&database, &names, copies, reads, ctx).await?;
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
     // What an adopted database has of these was there before, is used by its name alone, and is never ours.
@@ -230,11 +233,12 @@ pub async fn observe(
         core_nodes: machines::core_nodes(&nodes, stage, reads, ctx).await?,
         labelled: machines::labelled(&database, &names, &nodes, &copies.labelled, stage, reads, ctx).await?,
         nodes,
-        node_name_taken,
+        node_name_taken: name_taken,
         is_pod_foreign: is_foreign,
         volume,
         credentials,
         credentials_as_reported: as_reported,
+        tls: tls::observe(&database, &names, is_read, reads, ctx).await?,
         // Where it is unreadable, the original is, too, and says so.
         retained: retained.read().unwrap_or(Child::Absent),
         config_map: children.copied(&names.config_map, &copies.config_maps).await?,
@@ -261,7 +265,7 @@ pub async fn observe(
 struct Owned {
     torn_down: TornDown,
     nodes: Vec<Node>,
-    node_name_taken: Option<String>,
+    name_taken: Option<String>,
     volume: Child<Volume>,
 }
 
@@ -289,9 +293,9 @@ async fn owned(
         (true, true) => torn_down::recently(database, ctx).await?,
         (true, false) => torn_down::now(&names.namespace, ctx).await?,
     };
-    let (nodes, node_name_taken) = with_their_kind(nodes, torn_down)?;
+    let (nodes, name_taken) = with_their_kind(nodes, torn_down)?;
     let volume = child(with_their_kind(volume, torn_down)?, database);
-    Ok(Owned { torn_down, nodes, node_name_taken, volume })
+    Ok(Owned { torn_down, nodes, name_taken, volume })
 }
 
 /// The Database as this process' last write left it, or newer; `None` when it is gone, or is another of its

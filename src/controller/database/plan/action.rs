@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::api::database::{
     Adoption, ConfigStatus, EngineNotStarted, NotStarting, Occurrence, Release, Replacement, Restored,
-    RestoredInPlace, Upgrade, WentBack,
+    RestoredInPlace, TlsStatus, Upgrade, WentBack,
 };
 use crate::api::{Backup, Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
@@ -22,6 +22,7 @@ use crate::controller::database::object_name::ObjectName;
 use crate::controller::database::observe::child::HeldSecret;
 use crate::controller::database::wait::DatabaseWait;
 use crate::engine::Profile;
+use crate::engine::certificate::Certificate;
 use crate::engine::client::Access;
 use crate::engine::reload::Change;
 
@@ -85,6 +86,19 @@ pub struct Load {
     pub otherwise: Option<ConfigStatus>,
 }
 
+/// A certificate that an engine is to show.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Certify {
+    /// How the engine is reached.
+    pub access: Access,
+    /// The certificate.
+    pub certificate: Certificate,
+    /// The Secret that has it.
+    pub secret: String,
+    /// What the status says once the engine shows it.
+    pub record: TlsStatus,
+}
+
 /// A flush of an engine that is about to be stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Flush {
@@ -116,6 +130,8 @@ pub enum Action {
     RecordSettings(Box<ConfigStatus>),
     /// Have the engine load other settings.
     ReloadSettings(Box<Load>),
+    /// Have the engine show the certificate of its Secret.
+    LoadCertificate(Box<Certify>),
     /// Have the engine write what it has in memory to its volume, in the background.
     BeginFlush(Box<Flush>),
     /// Write down that the release begins.

@@ -53,6 +53,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::PutNextPasswordInForce(..)
             | Action::StopForNextPassword(..)
             | Action::ReloadSettings(_)
+            | Action::LoadCertificate(_)
             | Action::RecordSettings(_)
             | Action::TakeRecord(_)
             | Action::TakeCredentials(..)

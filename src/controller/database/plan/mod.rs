@@ -37,6 +37,7 @@ pub(super) mod rotation;
 mod sizing;
 mod startable;
 pub(super) mod started;
+pub(super) mod tls;
 mod total_storage;
 pub(super) mod upgrade;
 pub(super) mod validation;
@@ -224,8 +225,10 @@ fn serve(
     let is_starting = || observed.pod.as_ref().is_some_and(|pod| !pod::has_started(pod, observed.engine()));
     let requeue = if is_asked || is_starting() {
         Some(observed.timing.requeue_interval)
+    } else if engine.as_ref().is_some_and(DatabaseWait::is_for_room) {
+        Some(observed.timing.instance_sync_interval)
     } else {
-        engine.as_ref().filter(|wait| wait.is_for_room()).map(|_| observed.timing.instance_sync_interval)
+        tls::again(observed)
     };
     let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
     let plan = if is_replaced { plan } else { going_back::considered(plan, observed, now) };

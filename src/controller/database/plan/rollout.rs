@@ -12,7 +12,7 @@ use super::comparison::{self, Finding};
 use super::drift;
 use super::engine_in_effect::nothing_served;
 use super::facts::{engine_waiting, inputs_of_pod, inputs_of_set, is_outdated, replicas, template};
-use super::{back_to_served, data, failing, going_back, permission, reload, room, rotation, sizing};
+use super::{back_to_served, data, failing, going_back, permission, reload, room, rotation, sizing, tls};
 use crate::api::Node;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
 use crate::controller::database::build;
@@ -76,15 +76,27 @@ pub(super) fn plan(
                 return Some(waiting);
             }
             end_failing(observed, live, pod, actions, now);
-            let waiting = engine_waiting(observed);
+            let waiting = engine_waiting(observed).map(|wait| tls::explained(observed, wait));
             // What is awaited of the machine that takes this one's place is said, and comes first.
             if waiting.is_some() || is_replaced {
                 return waiting;
             }
-            rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation)
+            of_serving(observed, profile, live, pod, actions)
         }
         None => engine_waiting(observed),
     }
+}
+
+/// What is awaited of an engine that serves from the template that is wanted.
+fn of_serving(
+    observed: &Observed,
+    profile: &Profile,
+    live: &StatefulSet,
+    pod: &Pod,
+    actions: &mut Vec<Action>,
+) -> Option<DatabaseWait> {
+    let rotating = rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation);
+    rotating.or_else(|| tls::plan(observed, profile, pod, actions))
 }
 
 /// There is no StatefulSet yet.
@@ -96,6 +108,9 @@ fn first(
 ) -> DatabaseWait {
     if let Some(refusal) = permission::engine(observed) {
         return DatabaseWait::NotPermitted(refusal);
+    }
+    if let Some(refusal) = tls::refused(observed, None) {
+        return refusal;
     }
     settings(observed, profile, actions);
     actions.push(Action::ApplyStatefulSet(Box::new(template(observed, profile, core_node))));
@@ -148,7 +163,7 @@ fn said(refusal: DatabaseWait) -> Option<DatabaseWait> {
 fn refused(observed: &Observed, live: &StatefulSet) -> Option<DatabaseWait> {
     let refusal = permission::template(observed, live).map(DatabaseWait::NotPermitted);
     let refusal = refusal.or_else(|| nothing_served(observed).map(DatabaseWait::Upgrade));
-    refusal.or_else(|| reload::refused(observed))
+    refusal.or_else(|| tls::refused(observed, Some(live))).or_else(|| reload::refused(observed))
 }
 
 /// One pod, of the template that is there.

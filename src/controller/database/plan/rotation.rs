@@ -23,7 +23,7 @@ use crate::controller::database::observe::child::{Child, Credentials, HeldSecret
 use crate::controller::database::upgrade::{self, Phase};
 use crate::controller::database::wait::{DatabaseWait, RotationRefusal, RotationWait};
 use crate::controller::safety;
-use crate::engine::client::{Access, Tls};
+use crate::engine::client::Access;
 use crate::engine::postgresql::MAINTENANCE_DATABASE;
 use crate::engine::{Profile, Rotation};
 
@@ -179,7 +179,7 @@ pub(super) fn access(profile: &Profile, secret: &Secret, pod: &Pod, database: &s
         username: build::value(secret, "username")?,
         password: build::value(secret, "password")?,
         database: database.to_owned(),
-        tls: Tls::IfOffered,
+        tls: build::tls_of_connections(pod.spec.as_ref()?),
     })
 }
 

@@ -12,8 +12,8 @@ use super::facts::{adoption, is_outdated};
 use super::started;
 use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage, VOLUME_TYPES};
 use crate::controller::database::build;
-use crate::controller::database::cause::InvalidSpec;
 use crate::controller::database::cause::LONGEST_NAME;
+use crate::controller::database::cause::{InvalidSpec, TlsRefusal};
 use crate::controller::database::in_place;
 use crate::controller::database::observe::Observed;
 use crate::controller::engine_container::engine_of;
@@ -35,6 +35,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
         .or_else(|| storage(observed))
         .or_else(|| placement(observed))
         .or_else(|| access(observed))
+        .or_else(|| tls(observed).map(InvalidSpec::Tls))
         .or_else(|| resources(observed))
 }
 
@@ -195,6 +196,20 @@ fn access(observed: &Observed) -> Option<InvalidSpec> {
     let peers = from.iter().flatten();
     let selectors = peers.flat_map(|peer| [&peer.namespace_selector, &peer.pod_selector]).flatten();
     selectors.into_iter().any(|selector| !is_selector(selector)).then_some(InvalidSpec::AccessSelector)
+}
+
+/// What the engine has no TLS for, or not as requested.
+fn tls(observed: &Observed) -> Option<TlsRefusal> {
+    let spec = &observed.database.spec;
+    let tls = spec.tls.as_ref()?;
+    if spec.adopt.is_some() {
+        return Some(TlsRefusal::Adopted);
+    }
+    match spec.engine.kind {
+        EngineType::Questdb => Some(TlsRefusal::Questdb),
+        EngineType::Custom => tls.required.then_some(TlsRefusal::CustomRequired),
+        EngineType::Postgresql => None,
+    }
 }
 
 fn is_cidr(text: &str) -> bool {

@@ -33,6 +33,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::AdoptionRefused(_)
         | DatabaseWait::Restore(_)
         | DatabaseWait::Rotation(_)
+        | DatabaseWait::Tls(_)
         | DatabaseWait::Upgrade(
             UpgradeWait::AwaitingBackup(_)
             | UpgradeWait::BackupFailed(_)

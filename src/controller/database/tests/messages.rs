@@ -7,6 +7,7 @@ mod next_start;
 mod reload;
 mod restore;
 mod rotation;
+mod tls;
 mod upgrade;
 
 use self::causes::{alterations, node_deletions, replace_causes, restart_causes};
@@ -282,7 +283,7 @@ fn waits() -> Vec<DatabaseWait> {
     waits.extend(class_refusals().into_iter().map(DatabaseWait::NotPermitted));
     waits.extend(refusals().into_iter().map(DatabaseWait::AdoptionRefused));
     waits.extend(restore::waits().into_iter().chain(reload::waits()).chain(rotation::waits()));
-    waits.extend(upgrade::waits());
+    waits.extend(upgrade::waits().into_iter().chain(tls::waits()));
     waits.extend(legacy_refusals().into_iter().map(DatabaseWait::NotAdoptable));
     waits.extend([
         DatabaseWait::AdoptingStatefulSet(t("pg")),
@@ -337,7 +338,7 @@ fn others() -> Vec<(&'static str, String)> {
     ];
     rows.extend(next_start::sentences());
     rows.extend(auto_grow::sentences());
-    rows.extend(reload::sentences().into_iter().chain(rotation::sentences()));
+    rows.extend(reload::sentences().into_iter().chain(rotation::sentences()).chain(tls::sentences()));
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
     rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));

@@ -20,8 +20,7 @@ pub(super) fn status_of(world: &Observed) -> DatabaseStatus {
 }
 
 fn decided(world: &Observed) -> Decided {
-    let acted = Acted::new(world.database.clone());
-    Decided::of(world, &plan(world, now()), &acted)
+    Decided::of(world, &plan(world, now()), &Acted::new(world.database.clone()))
 }
 
 /// The conditions, each as `Type=Status/Reason`.
@@ -126,6 +125,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         credentials_secret_name,
         password_generation: None,
         config: None,
+        tls: None,
         auto_grow: None,
         served: Some(served),
         replacement,

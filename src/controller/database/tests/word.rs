@@ -30,6 +30,7 @@ pub(super) fn word(action: &Action) -> String {
             let otherwise = if load.otherwise.is_some() { " or restart" } else { "" };
             format!("load {}{otherwise}", keys.join(" "))
         }
+        Action::LoadCertificate(it) => format!("load certificate {} of {:?}", it.secret, it.access),
         Action::BeginFlush(flush) => format!("flush {:?} by {}", flush.access, flush.statement),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),

@@ -130,6 +130,24 @@ fn an_empty_volume_is_initialised_once_and_then_served() {
 }
 
 #[test]
+fn tls_is_offered_or_required_as_the_pod_says() {
+    let files =
+        "-c ssl=on -c ssl_cert_file=/run/freehold/tls/tls.crt -c ssl_key_file=/run/freehold/tls/tls.key ";
+    for (variable, expected, rules) in [
+        ("", "", "pg_hba.conf"),
+        ("offered", files, "pg_hba.conf"),
+        ("required", files, "pg_hba.hostssl.conf"),
+    ] {
+        let container = Container::new();
+        container.starts(&[("POSTGRES_TLS", Path::new(variable))]);
+        let serves = SERVES
+            .replace("allow_alter_system=off ", &format!("allow_alter_system=off {expected}"))
+            .replace("pg_hba.conf", rules);
+        assert_eq!(container.calls(), format!("{INITDB}{serves}"), "{variable}");
+    }
+}
+
+#[test]
 fn the_data_directory_is_its_owners_alone_at_every_start() {
     let container = Container::new();
     for _ in 0..2 {

@@ -117,6 +117,7 @@ impl Life {
             Action::BeginFlush(flush) => self.begin_flush(flush),
             Action::RecordSettings(record) => self.status().config = Some(record.as_ref().clone()),
             Action::ReloadSettings(load) => self.load(load),
+            Action::LoadCertificate(certify) => self.status().tls = Some(certify.record.clone()),
             Action::ReportAltered(..) => {}
             Action::ApplyConfigMap(object) => {
                 applied(&mut self.config_map, object, &new_uid);

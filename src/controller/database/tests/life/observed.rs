@@ -19,6 +19,7 @@ impl Life {
             node_name_taken: None,
             is_pod_foreign: false,
             credentials_as_reported: false,
+            tls: TlsSecret::NotRead,
             volume: child(self.volume.as_ref()),
             credentials: Credentials::Read(child(self.credentials.as_ref())),
             retained: child(self.retained.as_ref().filter(|_| self.is_deleting())),
