@@ -32,7 +32,8 @@ pub struct TlsStatus {
     #[serde(rename = "podUID")]
     pub pod_uid: String,
 
-    /// The SHA-256 of the certificate that it shows, in hexadecimal digits.
+    /// The SHA-256 of the certificate that it shows and of those of its issuers, one after the other in DER,
+    /// in hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<String>,
 
@@ -49,8 +50,7 @@ pub struct TlsStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_name: Option<String>,
 
-    /// The SHA-256 of a certificate that this engine was told to load, and does not show. It is not told
-    /// again.
+    /// The SHA-256 of a certificate that this engine was told to load, and does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }

@@ -34,8 +34,8 @@ const BINDING: [ObjectIdentifier; 5] = [
 pub struct Certificate {
     /// The file: the certificate, and those of its issuers.
     pub text: String,
-    /// The certificate.
-    pub leaf: CertificateDer<'static>,
+    /// The certificate, and those of its issuers, as a server shows them.
+    pub chain: Vec<CertificateDer<'static>>,
     /// When it began to be good.
     pub not_before: Timestamp,
     /// When it expires.
@@ -71,14 +71,17 @@ pub enum CertificateFault {
 /// Reads the files.
 pub fn read(certificates: &[u8], key: &[u8]) -> Result<Certificate, CertificateFault> {
     let text = std::str::from_utf8(certificates).map_err(|_| CertificateFault::Certificate)?.to_owned();
+    // The engine shows no text with a NUL.
+    if text.contains('\0') {
+        return Err(CertificateFault::Certificate);
+    }
     let chain: Result<Vec<CertificateDer<'static>>, _> =
         CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|_| CertificateFault::Certificate)?;
     // A server does not start with a file of which it cannot read all.
     let parsed: Result<Vec<_>, _> = chain.iter().map(|it| x509_cert::Certificate::from_der(it)).collect();
-    let mut parsed = parsed.map_err(|_| CertificateFault::Certificate)?.into_iter();
-    let both = chain.into_iter().next().zip(parsed.next());
-    let (leaf, parsed) = both.ok_or(CertificateFault::Certificate)?;
+    let parsed = parsed.map_err(|_| CertificateFault::Certificate)?.into_iter().next();
+    let parsed = parsed.ok_or(CertificateFault::Certificate)?;
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| CertificateFault::Key)?;
     let key = any_supported_type(&key).map_err(|_| CertificateFault::KeyType)?;
     let of_certificate = parsed.tbs_certificate.subject_public_key_info.to_der();
@@ -88,7 +91,7 @@ pub fn read(certificates: &[u8], key: &[u8]) -> Result<Certificate, CertificateF
     }
     Ok(Certificate {
         text,
-        leaf,
+        chain,
         not_before: at(parsed.tbs_certificate.validity.not_before),
         not_after: at(parsed.tbs_certificate.validity.not_after),
         can_be_bound_to: BINDING.contains(&parsed.signature_algorithm.oid),
@@ -101,23 +104,25 @@ fn at(time: Time) -> Timestamp {
 }
 
 impl Certificate {
-    /// The SHA-256 of the certificate, in hexadecimal digits.
+    /// The SHA-256 of the certificates, one after the other, in hexadecimal digits.
     pub fn fingerprint(&self) -> String {
-        HEXLOWER.encode(&Sha256::digest(&self.leaf))
+        let mut hash = Sha256::new();
+        self.chain.iter().for_each(|it| hash.update(it));
+        HEXLOWER.encode(&hash.finalize())
     }
 
     /// Whether it names this host, so that a client that connects to the host and checks its name goes on
     /// (RFC 6125). The common name does not count.
     pub fn names(&self, host: &str) -> bool {
-        let parsed = ParsedCertificate::try_from(&self.leaf);
-        let name = ServerName::try_from(host);
-        parsed.is_ok_and(|parsed| name.is_ok_and(|name| verify_server_name(&parsed, &name).is_ok()))
+        let parsed = self.chain.first().and_then(|leaf| ParsedCertificate::try_from(leaf).ok());
+        let named = parsed.zip(ServerName::try_from(host).ok());
+        named.is_some_and(|(parsed, name)| verify_server_name(&parsed, &name).is_ok())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use pretty_assertions::assert_eq;
+    use pretty_assertions::{assert_eq, assert_ne};
     use rcgen::{CertificateParams, KeyPair, SignatureAlgorithm, date_time_ymd};
 
     use super::*;
@@ -151,7 +156,8 @@ mod tests {
             (pair(&rcgen::PKCS_ECDSA_P384_SHA384), pair(&rcgen::PKCS_ECDSA_P256_SHA256));
         let alone = read_both(&first, &key).unwrap();
         let chain = read_both(&format!("{first}{second}"), &key).unwrap();
-        assert_eq!(chain.fingerprint(), alone.fingerprint());
+        assert_eq!((chain.chain[0].clone(), chain.chain.len()), (alone.chain[0].clone(), 2));
+        assert_ne!(chain.fingerprint(), alone.fingerprint(), "a server shows all of them");
         assert_eq!(read_both(&format!("{second}{first}"), &key), Err(CertificateFault::OtherKey));
     }
 
@@ -186,6 +192,8 @@ mod tests {
         ] {
             assert_eq!(read_both(certificates, key), Err(expected), "{certificates} {key}");
         }
-        assert_eq!(read(&[0xff], key.as_bytes()), Err(CertificateFault::Certificate));
+        for bad in [&[0xff][..], format!("\0\n{certificate}").as_bytes()] {
+            assert_eq!(read(bad, key.as_bytes()), Err(CertificateFault::Certificate));
+        }
     }
 }

@@ -3,12 +3,15 @@
 use super::messages::tls as sentences;
 use super::plan::action::Certify;
 use super::written::{report, write_down};
+use kube::ResourceExt as _;
+
 use crate::api::database::TlsStatus;
 use crate::api::{Database, EventReason};
 use crate::cluster::events::Events;
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 use crate::engine::client::Loaded;
+use crate::error_chain::Chain;
 
 /// Has the engine show the certificate, and writes down what it does.
 pub(super) async fn load_certificate(
@@ -18,8 +21,16 @@ pub(super) async fn load_certificate(
     events: &Events,
 ) -> Result<(), ActError> {
     ctx.term.check()?;
-    let Certify { access, certificate, secret, record } = certify;
-    match ctx.engines.load_certificate(access, certificate).await? {
+    let Certify { access, certificate, secret, is_renewal, record } = certify;
+    let answer = match ctx.engines.load_certificate(access, certificate).await {
+        Err(error) if *is_renewal => {
+            let database = acted.object.name_any();
+            tracing::warn!(database, secret, error = %Chain(&error), "the certificate is not renewed yet");
+            return Ok(());
+        }
+        answer => answer?,
+    };
+    match answer {
         Loaded::NotInFiles => {}
         Loaded::Shown => {
             write_down(acted, ctx, |status| status.tls = Some(record.clone())).await?;

@@ -37,7 +37,7 @@ pub(super) async fn load(access: &Access, certificate: &Certificate) -> Result<L
 
 async fn loaded(access: &Access, certificate: &Certificate) -> Result<Loaded, ClientError> {
     let (session, shown) = Session::shown(access).await?;
-    if shown == certificate.leaf {
+    if shown == certificate.chain {
         return Ok(Loaded::Shown);
     }
     if session.certificates().await? != certificate.text {
@@ -51,7 +51,7 @@ async fn loaded(access: &Access, certificate: &Certificate) -> Result<Loaded, Cl
         // The server loads its settings, and then its certificate, before it lets another client in
         // (PostgreSQL, src/backend/postmaster/postmaster.c).
         if session.loaded().await? != before {
-            let is_shown = shown == certificate.leaf;
+            let is_shown = shown == certificate.chain;
             return Ok(if is_shown { Loaded::Shown } else { Loaded::Refused });
         }
     }

@@ -64,8 +64,8 @@ impl Session {
         })
     }
 
-    /// One over TLS, and the certificate that the engine shows.
-    pub(super) async fn shown(access: &Access) -> Result<(Self, CertificateDer<'static>), ClientError> {
+    /// One over TLS, and the certificate that the engine shows, with those of its issuers.
+    pub(super) async fn shown(access: &Access) -> Result<(Self, Vec<CertificateDer<'static>>), ClientError> {
         let (connector, shown) = tls::showing().map_err(|error| failed(access, error.to_string()))?;
         let session = Self::dialled(access, None, connector).await?;
         let session = session.map_err(|error| failed(access, plain(&error)))?;

@@ -63,8 +63,8 @@ pub(super) fn connector() -> Result<MakeRustlsConnect, Error> {
     CONNECTOR.clone()
 }
 
-/// The certificate that an engine shows.
-pub(super) type Shown = Arc<OnceLock<CertificateDer<'static>>>;
+/// The certificate that an engine shows, and those of its issuers.
+pub(super) type Shown = Arc<OnceLock<Vec<CertificateDer<'static>>>>;
 
 /// What makes one handshake, and says which certificate was shown.
 pub(super) fn showing() -> Result<(MakeRustlsConnect, Shown), Error> {
@@ -110,13 +110,14 @@ impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
+        intermediates: &[CertificateDer<'_>],
         _name: &ServerName<'_>,
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         if let Some(shown) = &self.shown {
-            shown.get_or_init(|| certificate.clone().into_owned());
+            let all = [certificate].into_iter().chain(intermediates);
+            shown.get_or_init(|| all.map(|it| it.clone().into_owned()).collect());
         }
         Ok(ServerCertVerified::assertion())
     }

@@ -112,6 +112,9 @@ pub async fn renewed(strike: Option<Strike>) -> (usize, usize) {
     house.delete_certificate().await;
     let is_lost = |it: &House| it.certificate_is("False", "CertificateUnusable") && it.is_ready();
     house.until("the lost Secret is reported", LONG, is_lost).await;
+    house.chaos.kill(Duration::from_secs(60));
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(house.certificate_is("False", "CertificateUnusable"), "the next operator does not forget it");
     let third = house.put_certificate().await;
     house.until_shown(&third).await;
     assert_eq!(house.uid_of_pod(), pod, "nothing restarts");

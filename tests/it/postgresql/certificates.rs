@@ -37,6 +37,18 @@ async fn a_renewed_certificate_is_loaded_once_the_files_have_it_and_connections_
 }
 
 #[tokio::test]
+async fn another_chain_of_the_same_certificate_is_another_one() {
+    let (first, issuer) = (SelfSigned::of("localhost"), SelfSigned::of("an issuer"));
+    let Some((server, access)) = serving_tls_only(&first).await else { return };
+    let (text, key) = (format!("{}{}", first.pem(), issuer.pem()), first.key.serialize_pem());
+    let chain = certificate::read(text.as_bytes(), key.as_bytes()).unwrap();
+    assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::NotInFiles);
+    server.offer_tls(&text, &key, TLS_ONLY).unwrap();
+    assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::Shown);
+    assert_eq!(load(&access, &first).await, Loaded::NotInFiles);
+}
+
+#[tokio::test]
 async fn a_certificate_without_its_key_is_seen_to_be_refused_and_the_one_before_goes_on() {
     let (first, second) = (SelfSigned::of("localhost"), SelfSigned::of("localhost"));
     let Some((server, access)) = serving_tls_only(&first).await else { return };

@@ -36,7 +36,7 @@ pub fn volume(tls: &Tls) -> Volume {
 /// How the operator connects to the engine of a pod with this spec: over TLS, if it was started with it.
 pub fn of_connections(pod: &PodSpec) -> client::Tls {
     let mut variables = pod.containers.iter().flat_map(|container| container.env.iter().flatten());
-    if variables.any(|variable| variable.name == TLS) {
+    if secret_of(pod).is_some() && variables.any(|variable| variable.name == TLS) {
         client::Tls::Required
     } else {
         client::Tls::IfOffered

@@ -5,6 +5,7 @@ use kube::ResourceExt;
 use kube::api::Api;
 
 use super::child::{Child, Credentials, HeldSecret, secret};
+use crate::api::database::EngineType;
 use crate::api::keys;
 use crate::api::names::Names;
 use crate::api::{ConditionType, Database};
@@ -18,11 +19,16 @@ use crate::controller::pass::context::Context;
 pub(super) fn is_as_reported(database: &Database, names: &Names, ctx: &Context) -> bool {
     let Database { metadata, spec, status: Some(status) } = database else { return false };
     let is_current = status.observed_generation == metadata.generation;
+    // A certificate that is not in force is looked at again.
+    let is_certified = spec.tls.is_none()
+        || spec.engine.kind != EngineType::Postgresql
+        || conditions::is_true(&status.conditions, ConditionType::CertificateLoaded);
     metadata.deletion_timestamp.is_none()
         && spec.adopt.is_none()
         && spec.storage.adopt_retained.is_none()
         && ctx.has_just_begun()
         && is_current
+        && is_certified
         && conditions::is_true(&status.conditions, ConditionType::Ready)
         && status.credentials_secret_name.as_ref() == Some(&names.credentials_secret)
 }

@@ -13,7 +13,7 @@ use crate::controller::database::tls_wait::TlsFault;
 use crate::controller::pass::context::Context;
 use crate::engine::certificate::{self, Certificate};
 
-/// What the Secret of `spec.tls` holds. No key is kept.
+/// What the Secret of `spec.tls` holds, without the key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TlsSecret {
     /// The spec names none, or it was not read in this pass.

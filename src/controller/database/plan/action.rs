@@ -95,6 +95,8 @@ pub struct Certify {
     pub certificate: Certificate,
     /// The Secret that has it.
     pub secret: String,
+    /// The engine shows another one, which is as good until it expires.
+    pub is_renewal: bool,
     /// What the status says once the engine shows it.
     pub record: TlsStatus,
 }

@@ -9,10 +9,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::action::{Action, Plan};
-use super::facts::{disk_zone, engine_waiting, is_named, next_zone};
+use super::facts::{disk_zone, engine_waiting, is_named, next_zone, slowly};
 use super::machines::{Machines, can_serve, is_initialized, is_lost, must_be_left, unfit, why_replaced};
 use super::placement::machine;
-use super::room;
+use super::{room, tls};
 use crate::api::Node;
 use crate::api::database::Replacement;
 use crate::controller::database::build;
@@ -232,6 +232,12 @@ fn advance<'a>(
         // What a kubelet reports of its machine is not watched.
         let requeue = Some(observed.timing.instance_sync_interval);
         return Replacing { requeue, ..waits(ReplaceStep::NoRoom { to, lacking }) };
+    }
+    if let Some(wait) = serves_on.and_then(|_| tls::before_restart(observed)) {
+        let requeue = Some(slowly(observed));
+        let wait = Box::new(wait);
+        let step = ReplaceStep::AwaitingSuccessor { to, serves_on: true, wait };
+        return Replacing { requeue, ..waits(step) };
     }
     match safety::may_move_from(host) {
         Ok(()) => Replacing::waits(Some(successor), None),

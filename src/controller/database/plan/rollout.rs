@@ -96,7 +96,7 @@ fn of_serving(
     actions: &mut Vec<Action>,
 ) -> Option<DatabaseWait> {
     let rotating = rotation::plan(observed, profile, live, pod, actions).map(DatabaseWait::Rotation);
-    rotating.or_else(|| tls::plan(observed, profile, pod, actions))
+    rotating.or_else(|| tls::awaited(observed, pod))
 }
 
 /// There is no StatefulSet yet.
@@ -258,6 +258,9 @@ fn replace(
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> DatabaseWait {
+    if let Some(wait) = tls::before_restart(observed) {
+        return wait;
+    }
     // One that is not scheduled, or has another machine to go to, ends for nothing that serves.
     let host = || observed.labelled.iter().find(|it| it.metadata.name.as_deref() == machine(pod));
     let lacking = host().and_then(|host| room::lacking(observed, live, host));
@@ -278,6 +281,9 @@ fn replace_altered(
     actions: &mut Vec<Action>,
     now: Timestamp,
 ) -> DatabaseWait {
+    if let Some(wait) = tls::before_restart(observed) {
+        return wait;
+    }
     let step = match drift::settled(observed, now) {
         Ok(()) => end(observed, live, pod, why, actions),
         Err(moment) => RestartStep::Unsettled(moment),

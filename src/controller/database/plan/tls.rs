@@ -14,7 +14,7 @@ use kube::ResourceExt;
 
 use super::action::{Action, Certify};
 use super::data::template_of;
-use super::facts::{engine_waiting, slowly};
+use super::facts::{engine_waiting, is_outdated, slowly};
 use super::rotation;
 use crate::api::database::{EngineType, Tls, TlsStatus};
 use crate::api::{ConditionType, Reason};
@@ -55,13 +55,24 @@ fn unusable(observed: &Observed) -> Option<TlsWait> {
     Some(TlsWait::Unusable(secret, fault))
 }
 
-/// What keeps a template from being applied that has another certificate than the one which is there. A
-/// template that has it already is not blocked: its pod may have to move to another machine.
+/// What keeps a template from being applied that has another certificate than the one which is there, or that
+/// would restart an engine which serves: its pod would not come back. A template that has the certificate is
+/// not blocked where none serves: its pod may have to move to another machine.
 pub(super) fn refused(observed: &Observed, live: Option<&StatefulSet>) -> Option<DatabaseWait> {
     let tls = wanted(observed)?;
     let has = live.and_then(template_of).and_then(build::tls_secret_of);
     let is_there = has == Some(tls.secret_name.as_str());
-    if is_there { None } else { unusable(observed).map(DatabaseWait::Tls) }
+    let restarts = || live.is_some_and(|live| is_outdated(observed, live)) && serves(observed);
+    if is_there && !restarts() { None } else { unusable(observed).map(DatabaseWait::Tls) }
+}
+
+/// What keeps an engine that serves from being stopped to be started again: it would not start.
+pub(in crate::controller::database) fn before_restart(observed: &Observed) -> Option<DatabaseWait> {
+    unusable(observed).filter(|_| serves(observed)).map(DatabaseWait::Tls)
+}
+
+fn serves(observed: &Observed) -> bool {
+    engine_waiting(observed).is_none()
 }
 
 /// What is awaited of an engine, with the reason why its pod does not start, where that is the Secret.
@@ -81,61 +92,70 @@ fn known<'a>(observed: &'a Observed, pod: &Pod) -> Option<&'a TlsStatus> {
     (pod.metadata.uid.as_ref() == Some(&known.pod_uid)).then_some(known)
 }
 
-/// The certificate that the engine of this pod was not seen to show, and is not known to refuse.
+/// The certificate that the engine of this pod was not seen to show. One that it has refused, it may take
+/// later: the kubelet may have updated one file of two when it was told.
 fn due<'a>(observed: &'a Observed, pod: &Pod) -> Option<&'a Certificate> {
     let TlsSecret::Usable(certificate) = &observed.tls else { return None };
     let is_served = wanted(observed).is_some_and(|tls| is_mounted(pod, tls)) && is_postgresql(observed);
     if !is_served || unusable(observed).is_some() {
         return None;
     }
-    let fingerprint = Some(certificate.fingerprint());
-    let is_known = known(observed, pod)
-        .is_some_and(|known| known.certificate == fingerprint || known.refused == fingerprint);
-    (!is_known).then_some(certificate)
+    let is_shown = |known: &TlsStatus| known.certificate == Some(certificate.fingerprint());
+    (!known(observed, pod).is_some_and(is_shown)).then_some(certificate)
 }
 
-/// The engine accepts connections, and everything else is as the spec says: what is awaited before it is
-/// known to show the certificate. A renewal is not awaited: the one before is as good until it expires.
-pub(super) fn plan(
-    observed: &Observed,
-    profile: &Profile,
-    pod: &Pod,
-    actions: &mut Vec<Action>,
-) -> Option<DatabaseWait> {
-    let (tls, certificate) = (wanted(observed)?, due(observed, pod)?);
-    // The password is about to be another one.
-    let secret = rotation::usable(observed).filter(|_| !rotation::may_have_next(observed));
-    let access = secret.and_then(|it| rotation::access(profile, &it.0, pod, MAINTENANCE_DATABASE));
-    if let Some(access) = access {
-        let host = build::host(&observed.names);
-        let is_named = certificate.names(&host);
-        actions.push(Action::LoadCertificate(Box::new(Certify {
-            access,
-            certificate: certificate.clone(),
-            secret: tls.secret_name.clone(),
-            record: TlsStatus {
-                pod_uid: pod.uid().unwrap_or_default(),
-                certificate: Some(certificate.fingerprint()),
-                not_before: Some(Time(certificate.not_before)),
-                not_after: Some(Time(certificate.not_after)),
-                missing_name: (!is_named).then_some(host),
-                refused: None,
-            },
-        })));
-    }
+/// What is awaited of an engine that accepts connections before it is known to show the certificate. A
+/// renewal is not awaited: the one before is as good until it expires.
+pub(super) fn awaited(observed: &Observed, pod: &Pod) -> Option<DatabaseWait> {
+    let (tls, _) = (wanted(observed)?, due(observed, pod)?);
     let is_first = known(observed, pod).is_none();
     is_first.then(|| DatabaseWait::Tls(TlsWait::Loading(tls.secret_name.clone())))
 }
 
+/// Has an engine that serves show the certificate, whatever else is awaited, unless it is stopped now.
+pub(super) fn load(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
+    let is_end = |action: &Action| {
+        matches!(action, Action::ReplacePod(..) | Action::Scale(..) | Action::StopForNextPassword(..))
+    };
+    let pod = observed.pod.as_ref().filter(|_| serves(observed) && !actions.iter().any(is_end));
+    actions.extend(pod.and_then(|pod| loading(observed, profile, pod)));
+}
+
+fn loading(observed: &Observed, profile: &Profile, pod: &Pod) -> Option<Action> {
+    let (tls, certificate) = (wanted(observed)?, due(observed, pod)?);
+    // The password is about to be another one.
+    let secret = rotation::usable(observed).filter(|_| !rotation::may_have_next(observed));
+    let access = rotation::access(profile, &secret?.0, pod, MAINTENANCE_DATABASE)?;
+    let host = build::host(&observed.names);
+    let is_named = certificate.names(&host);
+    Some(Action::LoadCertificate(Box::new(Certify {
+        access,
+        certificate: certificate.clone(),
+        secret: tls.secret_name.clone(),
+        is_renewal: known(observed, pod).is_some(),
+        record: TlsStatus {
+            pod_uid: pod.uid().unwrap_or_default(),
+            certificate: Some(certificate.fingerprint()),
+            not_before: Some(Time(certificate.not_before)),
+            not_after: Some(Time(certificate.not_after)),
+            missing_name: (!is_named).then_some(host),
+            refused: None,
+        },
+    })))
+}
+
 /// When to look again: no Secret is watched, nor what a kubelet updates.
 pub(super) fn again(observed: &Observed) -> Option<Duration> {
-    let is_due = observed.pod.as_ref().is_some_and(|pod| due(observed, pod).is_some());
+    let pod = observed.pod.as_ref();
+    let due = pod.and_then(|pod| Some((due(observed, pod)?.fingerprint(), known(observed, pod))));
     let soon = observed.timing.requeue_interval.saturating_mul(4);
     if unusable(observed).is_some() {
-        let serves = engine_waiting(observed).is_none();
-        return Some(if serves { slowly(observed) } else { soon });
+        return Some(if serves(observed) { slowly(observed) } else { soon });
     }
-    is_due.then_some(soon)
+    due.map(|(fingerprint, known)| {
+        let is_refused = known.is_some_and(|known| known.refused == Some(fingerprint));
+        if is_refused { slowly(observed) } else { soon }
+    })
 }
 
 /// What is known of the certificate; nothing once none is wanted.
@@ -152,13 +172,18 @@ pub(in crate::controller::database) fn shown(
 pub(in crate::controller::database) fn reported(observed: &Observed, now: Timestamp) -> Option<Entry> {
     let tls = wanted(observed).filter(|_| is_postgresql(observed))?;
     let (kind, secret) = (ConditionType::CertificateLoaded, tls.secret_name.as_str());
+    let mounts = |pod: &&Pod| is_mounted(pod, tls);
+    let known = observed.pod.as_ref().filter(mounts).and_then(|pod| known(observed, pod));
+    // Whatever hinders a renewal: clients are out.
+    if let Some(at) = known.and_then(|known| known.not_after.as_ref()).filter(|at| at.0 <= now) {
+        return Some(Entry::no(kind, Reason::CertificateExpired, sentences::expired(secret, at.0)));
+    }
     if let Some(wait) = unusable(observed) {
         return Some(Entry::no(kind, wait.reason(), wait.message()));
     }
     if !observed.database.spec.running {
         return Some(Entry::no(kind, Reason::Paused, sentences::at_start(secret)));
     }
-    let known = observed.pod.as_ref().filter(|pod| is_mounted(pod, tls)).and_then(|pod| known(observed, pod));
     let Some(known) = known else {
         return Some(Entry::no(kind, Reason::CertificateLoading, sentences::at_start(secret)));
     };
@@ -175,38 +200,18 @@ pub(in crate::controller::database) fn reported(observed: &Observed, now: Timest
         return Some(Entry::no(kind, wait.reason(), wait.message()));
     }
     if let (Some(from), Some(until)) = (&known.not_before, &known.not_after)
-        && let Some(reason) = expiry(from.0, until.0, now)
+        && expires_soon(from.0, until.0, now)
     {
-        let message = match reason {
-            Expiry::Soon => sentences::expiring(secret, until.0),
-            Expiry::Over => sentences::expired(secret, until.0),
-        };
-        return Some(Entry::no(kind, reason.reason(), message));
+        let message = sentences::expiring(secret, until.0);
+        return Some(Entry::no(kind, Reason::CertificateExpiring, message));
     }
     let message = sentences::loaded(secret, known.missing_name.as_deref());
     Some(Entry::yes(kind, Reason::AsExpected, message))
 }
 
-/// The end of a certificate that was not renewed in time.
-#[derive(Clone, Copy)]
-enum Expiry {
-    Soon,
-    Over,
-}
-
-impl Expiry {
-    fn reason(self) -> Reason {
-        match self {
-            Self::Soon => Reason::CertificateExpiring,
-            Self::Over => Reason::CertificateExpired,
-        }
-    }
-}
-
-/// Whether a certificate is about to expire, or has: a week before, or for one of a short life a tenth of
-/// that. cert-manager renews after two thirds of it (its documentation, "Certificate resource").
-fn expiry(from: Timestamp, until: Timestamp, now: Timestamp) -> Option<Expiry> {
+/// Whether a certificate is about to expire: a week before, or for one of a short life a tenth of that.
+/// cert-manager renews after two thirds of it (its documentation, "Certificate resource").
+fn expires_soon(from: Timestamp, until: Timestamp, now: Timestamp) -> bool {
     let life = Duration::try_from(until.duration_since(from)).unwrap_or_default();
-    let soon = later(from, life.saturating_sub(WARNED_BEFORE.min(life / 10)));
-    if now >= until { Some(Expiry::Over) } else { (now >= soon).then_some(Expiry::Soon) }
+    now >= later(from, life.saturating_sub(WARNED_BEFORE.min(life / 10)))
 }

@@ -6,6 +6,7 @@ use rcgen::{CertificateParams, KeyPair};
 
 use std::time::Duration;
 
+use super::moving::with_successor;
 use super::*;
 use crate::api::ConditionType;
 use crate::api::database::TlsStatus;
@@ -101,6 +102,14 @@ fn what_has_the_certificate_is_repaired_and_moved_though_its_secret_is_gone() {
     let mut world = started(absent());
     known(&mut world, "pod-uid", None);
     assert_eq!(done(&world), "[] as wanted");
+    let mut edited = world.clone();
+    edited.database.spec.config = serde_json::from_value(json!({"max_connections": "50"})).unwrap();
+    edited.profile = engine::profile(&edited.database.spec.engine, &edited.database.spec.config);
+    assert_eq!(done(&edited), "[] CertificateUnusable", "what serves is not restarted: it would not start");
+    let set = build::stateful_set(&edited.database, &edited.names, edited.profile.as_ref().unwrap(), 1);
+    edited.stateful_set = ours(seen(with_uid(set, "set-uid")));
+    as_applied(&mut edited);
+    assert!(!done(&edited).contains("replace"), "nor where its template is applied: {}", done(&edited));
     change(&mut world.stateful_set, |set| set.spec.as_mut().unwrap().replicas = Some(0));
     world.pod = None;
     assert!(done(&world).contains("apply set set-uid x1"), "{}", done(&world));
@@ -132,7 +141,34 @@ fn a_renewed_certificate_is_loaded_while_the_database_stays_ready() {
     assert_eq!(plan(&world, now()).requeue, Some(Duration::from_secs(20)), "a kubelet is not watched");
     let TlsSecret::Usable(certificate) = world.tls.clone() else { panic!("not usable") };
     world.database.status.as_mut().unwrap().tls.as_mut().unwrap().refused = Some(certificate.fingerprint());
-    assert_eq!(done(&world), "[] as wanted", "the engine is not told again what it has refused");
+    assert_eq!(done(&world), "[load certificate orders-tls of admin@10.0.0.7:5432] as wanted");
+    assert_eq!(plan(&world, now()).requeue, Some(Duration::from_secs(60)), "the engine may take it later");
+}
+
+#[test]
+fn an_adopted_pod_with_a_variable_of_that_name_is_no_pod_with_a_certificate() {
+    let mut pod = started(usable()).pod.unwrap().spec.unwrap();
+    pod.volumes = None;
+    assert_eq!(build::tls_of_connections(&pod), Tls::IfOffered);
+}
+
+#[test]
+fn a_renewed_certificate_is_loaded_whatever_else_is_awaited() {
+    let mut world = started(usable());
+    known(&mut world, "pod-uid", Some(&certificate()));
+    world.database.spec.instance_types = vec!["m7i.large".to_owned()];
+    assert!(done(&world).contains("load certificate orders-tls"), "{}", done(&world));
+}
+
+#[test]
+fn what_serves_is_moved_only_where_it_can_start() {
+    let mut world = started(absent());
+    known(&mut world, "pod-uid", Some(&certificate()));
+    world.database.spec.instance_types = vec!["m7i.large".to_owned()];
+    let mut world = with_successor(world);
+    assert_eq!(done(&world), "[] CertificateUnusable");
+    world.tls = usable();
+    assert!(done(&world).ends_with("] Moving"), "{}", done(&world));
 }
 
 #[test]
@@ -204,6 +240,9 @@ fn the_condition_says_what_the_engine_shows() {
         tls(&mut world, &|tls| (tls.not_before, tls.not_after) = (time(until - lasts), time(until)));
         assert_eq!(shown(&world), expected, "{lasts} {left}");
     }
+    world.tls = absent();
+    assert_eq!(shown(&world), (false, "CertificateExpired"), "that is what clients notice");
+    tls(&mut world, &|tls| tls.not_after = None);
     world.tls = usable();
     assert_eq!(shown(&world), (false, "CertificateLoading"), "another one");
     let TlsSecret::Usable(renewed) = world.tls.clone() else { panic!("not usable") };

@@ -21,7 +21,7 @@ use crate::controller::database::plan::facts::{condition_message, slowly};
 use crate::controller::database::plan::in_place::emptied;
 use crate::controller::database::plan::leaving::is_leaving;
 use crate::controller::database::plan::machines::{self, is_lost};
-use crate::controller::database::plan::{access, flush};
+use crate::controller::database::plan::{access, flush, tls};
 use crate::controller::database::pod::EngineWait;
 use crate::controller::database::upgrade::{is_tried_again, name_of_running};
 use crate::controller::database::wait::{DatabaseWait, UpgradeWait};
@@ -53,6 +53,9 @@ pub(in crate::controller::database::plan) fn prepared(
         Some(DatabaseWait::Engine(EngineWait::Failing { .. })) => false,
         Some(_) => return plan,
     };
+    if let Some(wait) = tls::before_restart(requested) {
+        return Plan { waiting: Some(wait), ..plan.requeue(slowly(requested)) };
+    }
     let step = if is_serving { before_stop(requested, served, now) } else { None };
     let (wait, action) = step.unwrap_or_else(|| begin(requested, served, now));
     plan.actions.extend(action);
