@@ -50,7 +50,7 @@ pub struct TlsStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing_name: Option<String>,
 
-    /// The SHA-256 of a certificate that this engine was told to load, and does not show.
+    /// The SHA-256 of a certificate that this engine was to load, and does not show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
 }

@@ -1,10 +1,10 @@
 //! The part of the act step that has an engine show a certificate, and records whether it does.
 
+use kube::ResourceExt as _;
+
 use super::messages::tls as sentences;
 use super::plan::action::Certify;
 use super::written::{report, write_down};
-use kube::ResourceExt as _;
-
 use crate::api::database::TlsStatus;
 use crate::api::{Database, EventReason};
 use crate::cluster::events::Events;

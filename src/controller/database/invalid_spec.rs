@@ -99,7 +99,6 @@ pub enum InvalidSpec {
 
 /// Why Freehold cannot give a database the TLS that its spec requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumIter))]
 pub enum TlsRefusal {
     /// QuestDB has none.
     Questdb,

@@ -21,7 +21,7 @@ pub enum Loaded {
     Shown,
     /// It shows another one, and so do its files: the kubelet has not updated them.
     NotInFiles,
-    /// It was told to load its files, which have the certificate, and shows another one.
+    /// It has loaded its files, which have the certificate, and shows another one.
     Refused,
 }
 

@@ -11,7 +11,7 @@ use crate::engine::postgresql::TLS;
 /// The name of the volume with the certificate, in the pod.
 pub const VOLUME: &str = "tls";
 
-/// The variable that has PostgreSQL offer TLS, or require it; a custom engine is told nothing.
+/// The variable that has PostgreSQL offer TLS, or require it; a custom engine has none.
 pub fn variable(database: &Database) -> Option<(&'static str, &'static str)> {
     let tls = database.spec.tls.as_ref().filter(|_| database.spec.engine.kind == EngineType::Postgresql)?;
     Some((TLS, if tls.required { "required" } else { "offered" }))

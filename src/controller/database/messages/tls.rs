@@ -28,7 +28,7 @@ pub fn at_start(secret: &str) -> String {
     format!("the engine is not running with the certificate of Secret {secret} yet")
 }
 
-/// The engine was told to load the certificate, and shows another one.
+/// The engine was to load the certificate, and shows another one.
 pub fn refused(secret: &str) -> String {
     format!(
         "the engine does not load the certificate of Secret {secret}, and goes on with the one before: its \

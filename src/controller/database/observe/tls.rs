@@ -4,6 +4,7 @@ use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
 
+use super::child::{Child, Credentials, secret};
 use crate::api::Database;
 use crate::api::keys::{TLS_CERT, TLS_KEY, TLS_SECRET_TYPE};
 use crate::api::names::Names;
@@ -38,12 +39,11 @@ pub(super) async fn observe(
     if let Some(Some(secret)) = ctx.secrets.get(&key).filter(|_| reads == Reads::Cached) {
         return Ok(of(Some(&secret)));
     }
-    let secret = match Api::<Secret>::namespaced(ctx.client.clone(), namespace).get_opt(name).await {
-        Ok(secret) => secret,
-        Err(kube::Error::Api(status)) if matches!(status.code, 401 | 403) => {
-            return Ok(TlsSecret::Unusable(TlsFault::Forbidden(status.message.clone())));
-        }
-        Err(error) => return Err(error),
+    // It is its user's, whoever that is.
+    let secret = match secret(&Api::namespaced(ctx.client.clone(), namespace), name, |_| true).await? {
+        Credentials::Unreadable(answer) => return Ok(TlsSecret::Unusable(TlsFault::Forbidden(answer))),
+        Credentials::Read(Child::Ours(held)) => Some(held.0),
+        Credentials::Read(Child::Absent | Child::Foreign) => None,
     };
     let held = of(secret.as_ref());
     // One that a person mends is read again at once.

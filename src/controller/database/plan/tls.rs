@@ -34,7 +34,7 @@ use crate::time::later;
 /// How long before its end a certificate should have been renewed, at most.
 const WARNED_BEFORE: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What the spec requests; nothing where it cannot be.
+/// What the spec requests.
 fn wanted(observed: &Observed) -> Option<&Tls> {
     observed.database.spec.tls.as_ref()
 }
@@ -67,7 +67,7 @@ pub(super) fn refused(observed: &Observed, live: Option<&StatefulSet>) -> Option
 }
 
 /// What keeps an engine that serves from being stopped to be started again: it would not start.
-pub(in crate::controller::database) fn before_restart(observed: &Observed) -> Option<DatabaseWait> {
+pub(super) fn before_restart(observed: &Observed) -> Option<DatabaseWait> {
     unusable(observed).filter(|_| serves(observed)).map(DatabaseWait::Tls)
 }
 
@@ -93,7 +93,7 @@ fn known<'a>(observed: &'a Observed, pod: &Pod) -> Option<&'a TlsStatus> {
 }
 
 /// The certificate that the engine of this pod was not seen to show. One that it has refused, it may take
-/// later: the kubelet may have updated one file of two when it was told.
+/// later: the kubelet may have updated one file of two by then.
 fn due<'a>(observed: &'a Observed, pod: &Pod) -> Option<&'a Certificate> {
     let TlsSecret::Usable(certificate) = &observed.tls else { return None };
     let is_served = wanted(observed).is_some_and(|tls| is_mounted(pod, tls)) && is_postgresql(observed);
@@ -107,9 +107,9 @@ fn due<'a>(observed: &'a Observed, pod: &Pod) -> Option<&'a Certificate> {
 /// What is awaited of an engine that accepts connections before it is known to show the certificate. A
 /// renewal is not awaited: the one before is as good until it expires.
 pub(super) fn awaited(observed: &Observed, pod: &Pod) -> Option<DatabaseWait> {
-    let (tls, _) = (wanted(observed)?, due(observed, pod)?);
-    let is_first = known(observed, pod).is_none();
-    is_first.then(|| DatabaseWait::Tls(TlsWait::Loading(tls.secret_name.clone())))
+    let is_first = due(observed, pod).is_some() && known(observed, pod).is_none();
+    let secret = wanted(observed).filter(|_| is_first)?.secret_name.clone();
+    Some(DatabaseWait::Tls(TlsWait::Loading(secret)))
 }
 
 /// Has an engine that serves show the certificate, whatever else is awaited, unless it is stopped now.
@@ -146,16 +146,14 @@ fn loading(observed: &Observed, profile: &Profile, pod: &Pod) -> Option<Action> 
 
 /// When to look again: no Secret is watched, nor what a kubelet updates.
 pub(super) fn again(observed: &Observed) -> Option<Duration> {
-    let pod = observed.pod.as_ref();
-    let due = pod.and_then(|pod| Some((due(observed, pod)?.fingerprint(), known(observed, pod))));
     let soon = observed.timing.requeue_interval.saturating_mul(4);
     if unusable(observed).is_some() {
         return Some(if serves(observed) { slowly(observed) } else { soon });
     }
-    due.map(|(fingerprint, known)| {
-        let is_refused = known.is_some_and(|known| known.refused == Some(fingerprint));
-        if is_refused { slowly(observed) } else { soon }
-    })
+    let pod = observed.pod.as_ref()?;
+    let fingerprint = due(observed, pod)?.fingerprint();
+    let is_refused = known(observed, pod).is_some_and(|known| known.refused == Some(fingerprint));
+    Some(if is_refused { slowly(observed) } else { soon })
 }
 
 /// What is known of the certificate; nothing once none is wanted.

@@ -1,10 +1,10 @@
 //! The plan of the certificate of `spec.tls`, and what is said of it.
 
+use std::time::Duration;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use pretty_assertions::assert_eq;
 use rcgen::{CertificateParams, KeyPair};
-
-use std::time::Duration;
 
 use super::moving::with_successor;
 use super::*;

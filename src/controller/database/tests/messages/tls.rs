@@ -1,21 +1,23 @@
 //! The sentences of the certificate of `spec.tls`.
 
+use strum::IntoEnumIterator as _;
+
 use super::*;
 use crate::controller::database::messages::tls;
 use crate::controller::database::tls_wait::{TlsFault, TlsWait};
 use crate::engine::certificate::CertificateFault;
 
 pub(super) fn waits() -> impl Iterator<Item = DatabaseWait> {
-    let faults = complete([
-        TlsFault::Absent,
-        TlsFault::Forbidden(t("secrets \"orders-tls\" is forbidden")),
-        TlsFault::Type(t("Opaque")),
-        TlsFault::NotBinding,
-        TlsFault::Certificate(CertificateFault::Certificate),
-        TlsFault::Certificate(CertificateFault::Key),
-        TlsFault::Certificate(CertificateFault::KeyType),
-        TlsFault::Certificate(CertificateFault::OtherKey),
-    ]);
+    let faults = complete(
+        [
+            TlsFault::Absent,
+            TlsFault::Forbidden(t("secrets \"orders-tls\" is forbidden")),
+            TlsFault::Type(t("Opaque")),
+            TlsFault::NotBinding,
+        ]
+        .into_iter()
+        .chain(CertificateFault::iter().map(TlsFault::Certificate)),
+    );
     let unusable = faults.into_iter().map(|fault| TlsWait::Unusable(t("orders-tls"), fault));
     complete(unusable.chain([TlsWait::Loading(t("orders-tls"))])).into_iter().map(DatabaseWait::Tls)
 }
