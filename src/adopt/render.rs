@@ -46,6 +46,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         config: std::collections::BTreeMap::new(),
         access: Access::default(),
         tls: None,
+        wal_archive: None,
         resources: None,
         running: true,
         restore: None,

@@ -37,6 +37,8 @@ pub enum ConditionType {
     /// Database with PostgreSQL, while spec.tls is set: the engine shows the certificate of the Secret, and
     /// that does not expire soon.
     CertificateLoaded,
+    /// Database with PostgreSQL, while spec.walArchive is set: the engine archives its write-ahead log.
+    WalArchived,
     /// Node and Volume, while it is so: no Database owns it any more, since its Database was deleted with
     /// the propagation policy Orphan.
     Orphaned,
@@ -304,6 +306,13 @@ pub enum Reason {
     CertificateExpiring,
     /// The certificate has expired: clients that check it refuse the connection.
     CertificateExpired,
+    /// It is not known whether the engine archives its write-ahead log: it has archived none yet, does not
+    /// serve, or does not answer the operator.
+    WalArchiveUnknown,
+    /// The engine cannot archive its write-ahead log, and keeps it on its volume; its log says why.
+    WalArchiveFailing,
+    /// The image of the engine has no program that archives its write-ahead log.
+    WalArchiveProgramMissing,
     /// The user of a DatabaseUser cannot be created in the engine, or is another client's there; the message
     /// says why.
     UserRefused,

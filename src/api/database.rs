@@ -15,8 +15,10 @@ pub use super::database_config::{
     ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
 };
 pub use super::database_engine::{CustomCredentials, CustomEngine, Engine, EngineType};
+pub use super::database_resources::{ResourceQuantity, Resources};
 pub use super::database_restore::{
-    FormerData, Initialization, Restore, RestoreInPlace, RestoreWentBack, Restored, RestoredInPlace,
+    FormerData, Initialization, PointInTime, Recovery, Restore, RestoreInPlace, RestoreWentBack, Restored,
+    RestoredInPlace,
 };
 pub use super::database_served::{EngineNotStarted, Served};
 pub use super::database_status::{
@@ -26,6 +28,7 @@ pub use super::database_status::{
 pub use super::database_storage::{FileSystem, Storage, VOLUME_TYPES, largest_size};
 pub use super::database_tls::{Tls, TlsStatus};
 pub use super::database_upgrade::{FormerEngine, TriedPod, Upgrade, UpgradePolicy, UpgradeWentBack};
+pub use super::database_wal_archive::{WalArchive, WalArchiveState, WalArchiveStatus};
 
 /// What one database must be.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -139,6 +142,18 @@ pub use super::database_upgrade::{FormerEngine, TriedPod, Upgrade, UpgradePolicy
         'custom'")
         .message("spec.tls.required must be false with spec.engine.type: custom: Freehold does not know how \
             an image refuses connections without TLS"),
+    validation = Rule::new("!has(self.spec.walArchive) || (self.spec.engine.type == 'postgresql' && \
+        !has(self.spec.adopt))")
+        .message("spec.walArchive is for spec.engine.type: postgresql, and not with spec.adopt: an adopted \
+            database archives as its own settings say"),
+    validation = Rule::new("!has(self.spec.restore) || !has(self.spec.restore.pointInTime) || \
+        has(self.spec.walArchive) || (has(self.status) && has(self.status.firstReadyAt))")
+        .message("spec.restore.pointInTime needs spec.walArchive: with its endpointURL, its region and its \
+            credentials the archive of the backup is read"),
+    validation = Rule::new("!has(self.spec.restoreInPlace) || !has(self.spec.restoreInPlace.pointInTime) || \
+        has(self.spec.walArchive)")
+        .message("spec.restoreInPlace.pointInTime needs spec.walArchive, by which the archive of the backup is \
+            read: set it, or remove spec.restoreInPlace"),
 )]
 #[serde(rename_all = "camelCase")]
 pub struct DatabaseSpec {
@@ -211,6 +226,12 @@ pub struct DatabaseSpec {
     /// restarts the database. Default: no TLS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<Tls>,
+
+    /// Where PostgreSQL archives its write-ahead log: a backup of it can then be restored to any moment since
+    /// (spec.restore.pointInTime). The image must have Barman's barman-cloud-wal-archive, and the official
+    /// one has not: see docs/point-in-time.md. Setting or removing it restarts the database. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_archive: Option<WalArchive>,
 
     /// What the engine's container requests. The machine is the database's own, so the default requests most
     /// of its memory, and sets no limit.
@@ -302,34 +323,6 @@ impl Database {
         served.unwrap_or(&self.spec.engine)
     }
 }
-
-/// Kubernetes resource quantities, by resource name (`cpu`, `memory`).
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Resources {
-    /// What is reserved for the container, for example memory: 8Gi. Default: 100m of CPU, and three quarters
-    /// of the memory that the machine has for pods; 256Mi where that is less than 4 GiB, or where the rest is
-    /// too little for the DaemonSets of the machine.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 8))]
-    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))")
-        .message("spec.resources.requests: each value must be a quantity in quotes, for example \"2\" or \
-            \"4Gi\""))]
-    pub requests: BTreeMap<String, ResourceQuantity>,
-
-    /// What the container may use at most. Default: no limit; the machine is the database's own.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 8))]
-    #[x_kube(validation = Rule::new("self.all(k, isQuantity(self[k]))")
-        .message("spec.resources.limits: each value must be a quantity in quotes, for example \"2\" or \
-            \"4Gi\""))]
-    pub limits: BTreeMap<String, ResourceQuantity>,
-}
-
-/// A Kubernetes quantity as text: `500m`, `2`, `4Gi`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct ResourceQuantity(#[schemars(length(min = 1, max = 32))] pub String);
 
 /// What happens to the EBS volume when its Database is deleted.
 #[derive(

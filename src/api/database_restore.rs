@@ -1,6 +1,6 @@
 //! What a `Database` begins with, or goes on with: the data of a backup.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::ids::{SnapshotId, VolumeId};
 use super::size::Size;
 
 /// The backup whose data a database begins with: one of the two.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.backupName) != has(self.snapshotID)")
     .message("spec.restore needs exactly one of backupName and snapshotID"))]
@@ -27,6 +27,12 @@ pub struct Restore {
     #[schemars(length(max = 64))]
     pub snapshot_id: Option<SnapshotId>,
 
+    /// Restores the database as it was at a later moment than that of the backup, by the write-ahead log that
+    /// it has archived since (PostgreSQL with spec.walArchive, when the backup was taken). Default: as it was
+    /// when the backup was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point_in_time: Option<PointInTime>,
+
     /// How fast EC2 reads the volume from the snapshot, in MiB/s (EBS Provisioned Rate for Volume
     /// Initialization). The database serves meanwhile, and is slow where it needs what EC2 has not read yet.
     /// AWS charges for it by the GiB, and allows an account 5,000 MiB/s in a Region at a time unless that
@@ -34,6 +40,26 @@ pub struct Restore {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 300))]
     pub initialization_rate: Option<i32>,
+}
+
+/// Up to where the archived write-ahead log is applied to the data of a backup. Neither: all of it, which is
+/// what is nearest to the loss of a volume.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.time) || !has(self.lsn)")
+    .message("pointInTime has time or lsn, or neither for all that is archived"))]
+pub struct PointInTime {
+    /// The last moment whose transactions are in the data, for example 2026-11-25T10:14:59Z. It must be later
+    /// than the backup, and a later transaction must be in the archive.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<MicroTime>,
+
+    /// The last position in the log (an LSN) that is in the data, as pg_current_wal_lsn() gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 17))]
+    #[x_kube(validation = Rule::new("self.matches('^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}$')")
+        .message("pointInTime.lsn must be a position in the write-ahead log, for example 16/B374D848"))]
+    pub lsn: Option<String>,
 }
 
 /// The backup whose data takes the place of the data of a database that is there: one of the two, and which
@@ -59,6 +85,10 @@ pub struct RestoreInPlace {
     #[schemars(length(max = 64))]
     pub snapshot_id: Option<SnapshotId>,
 
+    /// Restores the database as it was at a later moment, as for spec.restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point_in_time: Option<PointInTime>,
+
     /// How fast EC2 reads the volume from the snapshot, in MiB/s, as for spec.restore.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 300))]
@@ -82,6 +112,7 @@ impl RestoreInPlace {
         Restore {
             backup_name: self.backup_name.clone(),
             snapshot_id: self.snapshot_id.clone(),
+            point_in_time: self.point_in_time.clone(),
             initialization_rate: self.initialization_rate,
         }
     }
@@ -222,4 +253,23 @@ pub struct Restored {
     /// The version of the engine that wrote the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
+
+    /// How the data is recovered to a later moment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
+}
+
+/// How the data of a backup is recovered to a later moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Recovery {
+    /// Where the write-ahead log is archived: the destination, without the folder of the volume.
+    pub destination: String,
+
+    /// The EBS volume that was backed up: its folder there.
+    #[serde(rename = "volumeID")]
+    pub volume_id: VolumeId,
+
+    /// Up to where.
+    pub until: PointInTime,
 }

@@ -16,6 +16,7 @@ use super::database_restore::{Initialization, Restored, RestoredInPlace};
 use super::database_served::Served;
 use super::database_tls::TlsStatus;
 use super::database_upgrade::Upgrade;
+use super::database_wal_archive::WalArchiveStatus;
 use super::event::EventReason;
 
 /// What is known of a database.
@@ -75,6 +76,10 @@ pub struct DatabaseStatus {
     /// Which certificate the engine shows (spec.tls), and when that expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsStatus>,
+
+    /// Whether the engine archives its write-ahead log (spec.walArchive).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_archive: Option<WalArchiveStatus>,
 
     /// The engine's current run: a restart is recognised by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

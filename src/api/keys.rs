@@ -125,6 +125,13 @@ pub const NEXT_PASSWORD: &str = "next-password";
 /// The type of a Secret with a certificate (Kubernetes docs, "TLS Secrets").
 pub const TLS_SECRET_TYPE: &str = "kubernetes.io/tls";
 
+/// Keys of the Secret with the credentials of an archive, and the variables of the AWS SDKs with the same.
+pub const AWS_ACCESS_KEY_ID: &str = "AWS_ACCESS_KEY_ID";
+/// See [`AWS_ACCESS_KEY_ID`].
+pub const AWS_SECRET_ACCESS_KEY: &str = "AWS_SECRET_ACCESS_KEY";
+/// See [`AWS_ACCESS_KEY_ID`].
+pub const AWS_SESSION_TOKEN: &str = "AWS_SESSION_TOKEN";
+
 /// Keys of its data: the certificate with those of its issuers, and its key.
 pub const TLS_CERT: &str = "tls.crt";
 /// See [`TLS_CERT`].
@@ -282,6 +289,10 @@ pub const FILE_SYSTEM_TAG: &str = "freehold.dev/file-system";
 /// `.` for the root itself, `unknown` where it is not known. Without it the data is where a Database of that
 /// engine has it.
 pub const DATA_DIRECTORY_TAG: &str = "freehold.dev/data-directory";
+
+/// Tag of the snapshot of a database that archives its write-ahead log: the destination, below which the
+/// volume has a folder by its id.
+pub const WAL_ARCHIVE_TAG: &str = "freehold.dev/wal-archive";
 
 /// Tag of a snapshot of ours: the UID of the namespace of its Database. A namespace that was created anew
 /// under the name has another.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::layout;
 use crate::api::backup::Consistency;
-use crate::api::database::{EngineType, FileSystem};
+use crate::api::database::{EngineType, WalArchiveState};
 use crate::api::keys::{
     CONSISTENCY_TAG, DATA_DIRECTORY_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG, NAMESPACE_UID_TAG,
+    WAL_ARCHIVE_TAG,
 };
-use crate::api::{Database, NodeClass, Volume};
+use crate::api::{Database, NodeClass, Volume, VolumeId};
 use crate::cloud::identity;
 use crate::controller::database::in_place::is_unserved;
 
@@ -26,13 +27,16 @@ pub struct Contents {
     pub file_system: String,
     /// The directory on the volume, if it is not certainly where a Database of this engine has it.
     pub data_directory: Option<String>,
+    /// Where its write-ahead log was being archived.
+    pub wal_archive: Option<String>,
     /// The UID of the namespace.
     pub namespace_uid: Option<String>,
 }
 
 impl Contents {
-    /// Of this Database.
-    pub fn of(database: &Database, file_system: FileSystem, namespace_uid: Option<String>) -> Self {
+    /// Of this Database, on this Volume.
+    pub fn of(database: &Database, volume: &Volume, namespace_uid: Option<String>) -> Self {
+        let ebs = volume.status.as_ref().and_then(|status| status.volume_id.as_ref());
         let engine = database.engine_of_data();
         let version = match engine.kind {
             EngineType::Questdb | EngineType::Postgresql => database.data_version(),
@@ -41,8 +45,9 @@ impl Contents {
         Self {
             engine: engine.kind,
             version,
-            file_system: file_system.as_str().to_owned(),
+            file_system: volume.spec.file_system.as_str().to_owned(),
             data_directory: layout::found(database),
+            wal_archive: ebs.and_then(|ebs| archived_to(database, ebs)),
             namespace_uid,
         }
     }
@@ -68,11 +73,24 @@ impl Contents {
             (ENGINE_VERSION_TAG, version),
             (FILE_SYSTEM_TAG, Some(self.file_system.clone())),
             (DATA_DIRECTORY_TAG, self.data_directory.clone().map(fits)),
+            (WAL_ARCHIVE_TAG, self.wal_archive.clone()),
             (NAMESPACE_UID_TAG, self.namespace_uid.clone()),
             (CONSISTENCY_TAG, Some(consistency.to_owned())),
         ];
         tags.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
     }
+}
+
+/// Where the engine of this Database archives its write-ahead log, without the folder of this volume, if it
+/// was seen to: from then on it keeps every part of its log until that is archived.
+pub fn archived_to(database: &Database, volume: &VolumeId) -> Option<String> {
+    let known = database.status.as_ref()?.wal_archive.as_ref()?;
+    let is_kept = matches!(
+        known.state,
+        WalArchiveState::Archiving | WalArchiveState::Starting | WalArchiveState::Failing
+    );
+    let (destination, folder) = known.folder.rsplit_once('/')?;
+    (is_kept && folder == volume.0).then(|| destination.to_owned())
 }
 
 /// The tags of its NodeClass that a snapshot of this Volume carries: those that the EBS volume was created
@@ -134,6 +152,7 @@ mod tests {
             version: None,
             file_system: "xfs".to_owned(),
             data_directory: directory,
+            wal_archive: None,
             namespace_uid: None,
         };
         let tag = |directory| contents(directory).tags("CrashConsistent").get(DATA_DIRECTORY_TAG).cloned();

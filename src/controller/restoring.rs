@@ -2,15 +2,15 @@
 //! being deleted with it. Pure.
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::ResourceExt;
 
 use super::layout;
 use crate::api::backup::{Consistency, SnapshotPolicy};
-use crate::api::database::{EngineType, Restored, Storage};
+use crate::api::database::{EngineType, PointInTime, Recovery, Restored, Storage};
 use crate::api::keys::{
     CONSISTENCY_TAG, DATA_DIRECTORY_TAG, DATABASE_TAG, ENGINE_TAG, ENGINE_VERSION_TAG, FILE_SYSTEM_TAG,
-    NAMESPACE_UID_TAG,
+    NAMESPACE_UID_TAG, WAL_ARCHIVE_TAG,
 };
 use crate::api::{Backup, Database, Size};
 use crate::cloud::{Snapshot, SnapshotState};
@@ -48,6 +48,19 @@ pub enum RestoreRefusal {
     FileSystem(String),
     /// The volume was larger, in GiB.
     Larger(i32),
+    /// The write-ahead log of the data was not archived.
+    NotArchived(String),
+    /// The archive is not read without spec.walArchive.
+    NoArchive,
+    /// The moment is not later than that of the snapshot.
+    TooEarly {
+        /// The moment.
+        wanted: Timestamp,
+        /// The snapshot's.
+        taken_at: Timestamp,
+    },
+    /// The moment has not come.
+    TooLate(Timestamp),
     /// The data is in another directory of the volume.
     Layout {
         /// The snapshot.
@@ -59,11 +72,12 @@ pub enum RestoreRefusal {
     },
 }
 
-/// What a Database would be restored from, if this snapshot fits it. `namespace_uid` is that of its
-/// namespace.
+/// What a Database would be restored from, if this snapshot fits it, recovered up to `until`. `namespace_uid`
+/// is that of its namespace.
 pub fn fits(
     snapshot: &Snapshot,
     database: &Database,
+    until: Option<&PointInTime>,
     namespace_uid: Option<&str>,
 ) -> Result<Restored, RestoreRefusal> {
     let tag = |key: &str| snapshot.tags.get(key).map(String::as_str);
@@ -107,12 +121,36 @@ pub fn fits(
         return Err(RestoreRefusal::Layout { snapshot: id(), has: has.to_owned(), wants });
     }
     Ok(Restored {
+        recovery: recovery(snapshot, database, until)?,
         snapshot_id: snapshot.id.clone(),
         size: snapshot.size.map(Size::from_gib),
         taken_at: snapshot.started_at.map(|at: Timestamp| Time(whole_second(at))),
         consistency,
         engine_version: version.map(str::to_owned),
     })
+}
+
+/// How the data of the snapshot is recovered to a later moment, if it is to be. PostgreSQL recovers no data
+/// to a moment before it was consistent, which that of a snapshot is from its own moment on.
+fn recovery(
+    snapshot: &Snapshot,
+    database: &Database,
+    until: Option<&PointInTime>,
+) -> Result<Option<Recovery>, RestoreRefusal> {
+    let Some(until) = until else { return Ok(None) };
+    let Some(destination) = snapshot.tags.get(WAL_ARCHIVE_TAG) else {
+        return Err(RestoreRefusal::NotArchived(snapshot.id.0.clone()));
+    };
+    if database.spec.wal_archive.is_none() {
+        return Err(RestoreRefusal::NoArchive);
+    }
+    if let (Some(MicroTime(wanted)), Some(taken_at)) = (&until.time, snapshot.started_at)
+        && *wanted <= taken_at
+    {
+        return Err(RestoreRefusal::TooEarly { wanted: *wanted, taken_at });
+    }
+    let (destination, volume_id) = (destination.clone(), snapshot.volume.clone());
+    Ok(Some(Recovery { destination, volume_id, until: until.clone() }))
 }
 
 /// Whether this Backup is being deleted with its snapshot, and does not wait for this Database, of which it
@@ -207,6 +245,19 @@ impl RestoreRefusal {
                 shown(wants)
             ),
             Self::Larger(had) => format!("the volume had {had} GiB"),
+            Self::TooLate(wanted) => format!("the moment {wanted} has not come"),
+            Self::NotArchived(id) => format!(
+                "the database was not known to archive its write-ahead log when snapshot {id} was taken, so its \
+                 data cannot be recovered to a later moment"
+            ),
+            Self::NoArchive => {
+                "the archive of the backup is read with the credentials of spec.walArchive, which \
+                the spec does not have"
+                    .to_owned()
+            }
+            Self::TooEarly { wanted, taken_at } => format!(
+                "the snapshot was taken at {taken_at}, and its data is not recovered to {wanted}, which is earlier"
+            ),
         }
     }
 
@@ -227,6 +278,10 @@ impl RestoreRefusal {
             Self::Version { same_major: true, .. } => format!("{ANEW} one, and upgrade it afterwards"),
             Self::FileSystem(made) => format!("{ANEW} spec.storage.fileSystem: {made}"),
             Self::Layout { .. } => AS_BEFORE.to_owned(),
+            Self::NotArchived(_) => format!("{ANEW} a later backup, or without pointInTime"),
+            Self::NoArchive => format!("{ANEW} spec.walArchive"),
+            Self::TooEarly { .. } => format!("{ANEW} an earlier backup, or a later moment"),
+            Self::TooLate(_) => "name a moment that has passed".to_owned(),
             Self::Larger(had) => format!("set spec.storage.size to {had}Gi or more"),
         }
     }

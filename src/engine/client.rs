@@ -1,6 +1,7 @@
 //! Talks to a running engine: one client a protocol, behind a trait, so that a test can be the engine.
 
 mod access;
+mod archiver;
 mod certificate;
 mod check;
 mod flush;
@@ -18,6 +19,7 @@ use jiff::Timestamp;
 pub use self::access::{Access, ClientError, Tls};
 pub use self::certificate::Loaded;
 use self::session::Session;
+use super::archiver::Archiver;
 use super::certificate::Certificate;
 use super::checkpoint::{self, CheckpointStatus};
 use super::reload::{Change, Verdict};
@@ -84,6 +86,9 @@ pub trait Engines: Send + Sync + 'static {
         access: &Access,
         certificate: &Certificate,
     ) -> Result<Loaded, ClientError>;
+
+    /// What PostgreSQL says of the archive of its write-ahead log. Harmless to repeat.
+    async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError>;
 
     /// Has the engine carry out this statement (`Profile::flush`), for as long at most: it writes what it has
     /// in memory to its volume. Harmless to repeat.
@@ -179,6 +184,10 @@ impl Engines for PgWire {
         certificate: &Certificate,
     ) -> Result<Loaded, ClientError> {
         certificate::load(access, certificate).await
+    }
+
+    async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError> {
+        archiver::ask(access).await
     }
 
     async fn flush(

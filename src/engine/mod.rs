@@ -1,6 +1,7 @@
 //! What each database engine needs: image, ports, probes, settings, credentials. One file per engine; no
 //! clock, and a client only in `client.rs`.
 
+pub mod archiver;
 pub mod certificate;
 pub mod checkpoint;
 pub mod client;

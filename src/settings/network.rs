@@ -8,6 +8,10 @@ use serde::Serialize;
 
 use crate::api::keys::CLUSTER_DNS;
 
+/// Peers that are every public IPv4 address, as those of S3 are: neither pods and machines nor the address
+/// where EC2 gives credentials to a machine (RFC 1918, 3927 and 6598).
+const PUBLIC: &str = r#"[{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "100.64.0.0/10", "169.254.0.0/16", "172.16.0.0/12", "192.168.0.0/16"]}}]"#;
+
 /// What the NetworkPolicy of every database admits, beside the clients that its spec names.
 #[derive(Args, Clone, Debug, PartialEq, Serialize)]
 pub struct Network {
@@ -22,8 +26,15 @@ pub struct Network {
     #[arg(long, env = "FREEHOLD_OPERATOR_FROM", default_value = "[]")]
     pub operator_from: Peers,
 
-    /// Where the cluster's DNS is, the only thing that an engine may connect to, as `to` of a NetworkPolicy
-    /// in JSON. Default: CoreDNS in kube-system (k8s-app=kube-dns) and NodeLocal DNSCache (169.254.20.10).
+    /// Where an engine may connect to that archives its write-ahead log (`spec.walArchive`), as `to` of a
+    /// NetworkPolicy in JSON: at the port of that archive only. Default: every public IPv4 address, where S3
+    /// is.
+    #[arg(long, env = "FREEHOLD_WAL_ARCHIVE_TO", default_value = PUBLIC)]
+    pub wal_archive_to: Peers,
+
+    /// Where the cluster's DNS is, the only thing that an engine without an archive may connect to, as `to`
+    /// of a NetworkPolicy in JSON. Default: CoreDNS in kube-system (k8s-app=kube-dns) and NodeLocal DNSCache
+    /// (169.254.20.10).
     #[arg(long, env = "FREEHOLD_DNS", default_value = CLUSTER_DNS, hide_default_value = true)]
     pub dns: Peers,
 }
@@ -52,6 +63,7 @@ impl FromStr for Peers {
 impl Default for Network {
     fn default() -> Self {
         let dns = CLUSTER_DNS.parse().unwrap_or(Peers(Vec::new()));
-        Self { metrics_from: Peers(Vec::new()), operator_from: Peers(Vec::new()), dns }
+        let wal_archive_to = PUBLIC.parse().unwrap_or(Peers(Vec::new()));
+        Self { metrics_from: Peers(Vec::new()), operator_from: Peers(Vec::new()), wal_archive_to, dns }
     }
 }

@@ -234,6 +234,7 @@ fn the_settings_of_the_chart_are_the_operators_flags() {
         "time-scale",
         "metrics-from",
         "operator-from",
+        "wal-archive-to",
         "dns",
     ];
     let flags =

@@ -1,6 +1,7 @@
 //! Whole lives of databases in one process and in virtual time; one seed decides all that may differ.
 
 mod addresses;
+mod archived;
 mod backups;
 pub mod blow;
 mod campaign;
@@ -288,8 +289,7 @@ fn sampled<C>(cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
 /// All of these cases with `FREEHOLD_SEEDS` set, else one of so many; of those that last for many hours each
 /// seed is one of so many, too.
 fn one_of<C>(sample: u64, mut cases: Vec<(u64, C)>) -> Vec<(u64, C)> {
-    let named = seeds().map(|seeds| if sample == SAMPLE_OF_HOURS { seeds } else { 0..sample });
-    let seeds = named.unwrap_or(0..1);
+    let seeds = seeds().map_or(0..1, |seeds| if sample == SAMPLE_OF_HOURS { seeds } else { 0..sample });
     cases.retain(|(number, _)| seeds.clone().any(|seed| seed % sample == number % sample));
     cases
 }

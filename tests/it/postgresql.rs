@@ -1,6 +1,7 @@
 //! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
 //! password that is changed, settings that it takes while it runs, its flush before a stop, and TLS.
 
+mod archive;
 mod certificates;
 mod tls;
 mod users;

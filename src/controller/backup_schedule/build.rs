@@ -70,16 +70,13 @@ pub fn database(
         access: no_clients(schedule),
         // No client is to trust it; only an image of one's own may not start without.
         tls: of.spec.tls.clone().filter(|_| of.spec.engine.kind == EngineType::Custom),
+        wal_archive: None,
         // They may not fit another type.
         resources: None,
         running: true,
         restore_in_place: None,
         upgrade: None,
-        restore: Some(Restore {
-            backup_name: Some(backup.name_any()),
-            snapshot_id: None,
-            initialization_rate: None,
-        }),
+        restore: Some(Restore { backup_name: Some(backup.name_any()), ..Restore::default() }),
         adopt: None,
         release: false,
         deletion_protection: false,

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::build::CredentialsError;
-pub use super::invalid_spec::{InvalidSpec, TlsRefusal};
+pub use super::invalid_spec::{InvalidSpec, TlsRefusal, WalArchiveRefusal};
 use super::object_name::ObjectName;
 use crate::api::{Reason, Size};
 

@@ -53,7 +53,7 @@ pub fn due(database: &Database, volume: &Volume) -> Option<Due> {
         let snapshot_id = upgrade.snapshot_id.clone();
         Some(Due {
             generation: known.unwrap_or_default(),
-            backup: Restore { backup_name: None, snapshot_id, initialization_rate: None },
+            backup: Restore { snapshot_id, ..Restore::default() },
             timeout_minutes: None,
         })
     })

@@ -6,17 +6,19 @@ use sha2::{Digest, Sha256};
 
 use crate::api::database::{ConfigValue, DatabaseSpec, Engine};
 
-/// The hash of what in the spec decides the pod's template: engine, settings, resources and TLS. What a newer
-/// operator would render differently is not in it, so an upgrade of the operator restarts nothing.
+/// The hash of what in the spec decides the pod's template: engine, settings, resources, TLS and the
+/// archive of the log. What a newer operator would render differently is not in it, so an upgrade of the
+/// operator restarts nothing.
 pub fn inputs_hash(spec: &DatabaseSpec) -> String {
     let Engine { kind, version, custom } = &spec.engine;
     // A tuple of structs and sorted maps: its text does not depend on how serde_json keeps objects. Text,
     // numbers and maps with text keys are always JSON.
     let inputs = (kind, version, custom, &spec.config, &spec.resources);
-    // Without TLS the hash is that of a version of Freehold which had none.
-    let inputs = match &spec.tls {
-        None => serde_json::to_string(&inputs),
-        Some(tls) => serde_json::to_string(&(inputs, tls)),
+    // Without TLS and archive the hash is that of a version of Freehold which had neither.
+    let inputs = match (&spec.tls, &spec.wal_archive) {
+        (None, None) => serde_json::to_string(&inputs),
+        (Some(tls), None) => serde_json::to_string(&(inputs, tls)),
+        (tls, Some(archive)) => serde_json::to_string(&(inputs, tls, archive)),
     };
     hash(&inputs.unwrap_or_default())
 }

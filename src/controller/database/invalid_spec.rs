@@ -50,6 +50,8 @@ pub enum InvalidSpec {
     },
     /// TLS that Freehold cannot give this database.
     Tls(TlsRefusal),
+    /// An archive of the write-ahead log that this database cannot have.
+    WalArchive(WalArchiveRefusal),
     /// The image of an adopted database does not name the version that it has.
     AdoptedImage {
         /// The image that was found.
@@ -95,6 +97,22 @@ pub enum InvalidSpec {
         /// What was written.
         quantity: String,
     },
+}
+
+/// Why a database cannot archive its write-ahead log as its spec requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(test, derive(strum::EnumIter))]
+pub enum WalArchiveRefusal {
+    /// Its engine is not PostgreSQL.
+    Engine,
+    /// It was adopted.
+    Adopted,
+    /// Its log is too short for an archive (wal_level).
+    WalLevel,
+    /// The destination is no bucket, or the URL no URL of a service.
+    Form,
+    /// Its data is still to be recovered by an archive, which is read with spec.walArchive.
+    Recovering,
 }
 
 /// Why Freehold cannot give a database the TLS that its spec requests.

@@ -69,6 +69,7 @@ use crate::api::{BackupSchedule, Database, DatabaseStatus, EventReason};
 use crate::cluster::controller_of;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::mirror::Reads;
+use crate::engine::archiver::Archiver;
 use crate::error_chain::Chain;
 use crate::time::sooner;
 
@@ -141,7 +142,8 @@ async fn decide(database: &Database, copies: &Copies, ctx: &Context) -> Result<O
     // What ran before it was adopted lacks our labels, which the copies are selected by.
     if database.spec.adopt.is_none() {
         let observed = observe::observe(database, copies, Reads::Cached, ctx).await.map_err(failed)?;
-        let Some(observed) = observed else { return Ok(None) };
+        let Some(mut observed) = observed else { return Ok(None) };
+        observed.answers.archiver = archiver(&observed, ctx).await;
         if let Some((plan, status)) = of_first_look(&observed, ctx.clock.now()) {
             return Ok(Some(Look { observed, plan, status: Some(status) }));
         }
@@ -150,8 +152,9 @@ async fn decide(database: &Database, copies: &Copies, ctx: &Context) -> Result<O
     let Some(mut observed) = observed else { return Ok(None) };
     if let Some((access, change)) = plan::reload::question(&observed) {
         let answer = ctx.engines.judge_settings(&access, &change).await;
-        observed.settings = Some(answer.map_err(|error| Chain(&error).to_string()));
+        observed.answers.settings = Some(answer.map_err(|error| Chain(&error).to_string()));
     }
+    observed.answers.archiver = archiver(&observed, ctx).await;
     let mut plan = plan::plan(&observed, ctx.clock.now());
     if observed.database.metadata.deletion_timestamp.is_some() && plan.ends_data() {
         let now = torn_down::now(&observed.names.namespace, ctx).await.map_err(failed)?;
@@ -159,6 +162,23 @@ async fn decide(database: &Database, copies: &Copies, ctx: &Context) -> Result<O
         plan = plan::plan(&observed, ctx.clock.now());
     }
     Ok(Some(Look { observed, plan, status: None }))
+}
+
+/// What the engine says of the archive of its log, at most a minute ago, or that it says nothing; `None`
+/// while it is not to be asked.
+async fn archiver(observed: &Observed, ctx: &Context) -> Option<Option<Archiver>> {
+    let (pod_uid, access) = plan::wal_archive::question(observed)?;
+    if let Some(recent) = ctx.archivers.get(&pod_uid) {
+        return Some(recent);
+    }
+    let answer = ctx.engines.archiver(&access).await;
+    if let Err(error) = &answer {
+        let (database, error) = (observed.database.name_any(), Chain(error));
+        tracing::warn!(database, %error, "whether the write-ahead log is archived is not known");
+    }
+    let answer = answer.ok();
+    ctx.archivers.put(&pod_uid, Some(answer));
+    Some(answer)
 }
 
 /// One pass: observe, plan, act, status.

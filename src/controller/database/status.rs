@@ -23,7 +23,7 @@ use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
 use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place, upgrade};
-use super::plan::{going_back, next_start, reload, rotation, started, tls};
+use super::plan::{going_back, next_start, reload, rotation, started, tls, wal_archive};
 use super::upgrade as upgrade_record;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -108,7 +108,9 @@ pub fn status(
     let carried_out = in_effect::of(observed);
     let world = carried_out.as_ref().unwrap_or(observed);
     let findings = Findings::of(world);
-    let entries = entries(world, findings, decided, now);
+    let wal_archive = wal_archive::shown(world, old.wal_archive, now);
+    let mut entries = entries(world, findings, decided, now);
+    entries.extend(wal_archive::reported(world, wal_archive.as_ref()).filter(|_| !decided.is_deleting));
     let node = machines::of(observed).map(|machines| machines.host);
     let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
@@ -133,6 +135,7 @@ pub fn status(
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(world, old.config),
         tls: tls::shown(world, old.tls),
+        wal_archive,
         auto_grow: auto_grow::shown(observed, old.auto_grow, now),
         upgrade: upgrade::shown(observed, carried_out, old.upgrade, last, back, now),
         served,

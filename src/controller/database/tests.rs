@@ -27,6 +27,7 @@ mod status;
 mod tls;
 mod upgrading;
 mod versions;
+mod wal_archive;
 mod word;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,7 @@ use serde_json::{Value, json};
 use super::build;
 use super::observe::Observed;
 use super::observe::child::{Child, Credentials, HeldSecret};
+use super::observe::engine_answers::EngineAnswers;
 use super::observe::retained::Kept;
 use super::observe::tls::TlsSecret;
 use super::observe::torn_down::TornDown;
@@ -135,7 +137,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         attachment: None,
         core_nodes: Vec::new(),
         labelled: Vec::new(),
-        settings: None,
+        answers: EngineAnswers::default(),
         disk: None,
         torn_down: TornDown::default(),
         priority_class: None,

@@ -31,6 +31,7 @@ use crate::controller::memory::launch_checks::LaunchChecks;
 use crate::controller::memory::references::References;
 use crate::controller::memory::repairs::Fleet;
 use crate::controller::memory::sends::Sends;
+use crate::engine::archiver::Archiver;
 use crate::engine::client::Engines;
 use crate::metrics::Metrics;
 use crate::settings::{Network, Timing};
@@ -104,6 +105,8 @@ pub struct Context {
     pub secrets: Recent<Option<Secret>>,
     /// The pods of each machine, as they were last listed: those of others are not watched.
     pub pods: Recent<Vec<Pod>>,
+    /// What each engine said of the archive of its log, by the UID of its pod; `None` where it said nothing.
+    pub archivers: Recent<Option<Archiver>>,
     /// For which objects nothing was torn down around them when that was last read.
     pub standing: Recent<()>,
     /// All Nodes, and the repairs that are underway.

@@ -70,7 +70,7 @@ fn image() -> Database {
 
 /// The name of the refusal; empty if it fits.
 fn judged(snapshot: &Snapshot, database: &Database) -> String {
-    let answer = fits(snapshot, database, Some("uid"));
+    let answer = fits(snapshot, database, None, Some("uid"));
     answer.err().map(|refusal| crate::controller::tests::golden::variant(&refusal)).unwrap_or_default()
 }
 
@@ -117,7 +117,35 @@ fn a_snapshot_fits_the_engine_that_wrote_it_or_a_newer_one_of_its_own_namespace(
     for (number, (snapshot, database, expected)) in rows.into_iter().enumerate() {
         assert_eq!(judged(&snapshot, &database), expected, "row {number}: {snapshot:?}");
     }
-    let restored = fits(&snapshot(&[]), &questdb("9.3.4"), Some("uid")).unwrap();
+    let restored = fits(&snapshot(&[]), &questdb("9.3.4"), None, Some("uid")).unwrap();
     assert_eq!(restored.snapshot_id.0, "snap-1");
     assert_eq!(restored.consistency, Consistency::EngineCheckpoint);
+}
+
+#[test]
+fn data_is_recovered_to_a_moment_after_its_snapshot_where_its_log_was_archived() {
+    let archived = [of_postgresql(), vec![("wal-archive", "s3://backups/one")]].concat();
+    let mut reader = postgresql("17.6");
+    reader.spec.wal_archive = serde_json::from_value(json!({"destination": "s3://backups/two"})).unwrap();
+    let until = |until: Value| serde_json::from_value::<PointInTime>(until).unwrap();
+    let (later, same) = (json!({"time": "2026-11-25T19:34:17Z"}), json!({"time": "2026-11-25T19:34:16Z"}));
+    let lsn = json!({"lsn": "0/3000148"});
+    for (tags, reader, requested, expected) in [
+        (&archived, &reader, &later, ""),
+        (&archived, &reader, &lsn, ""),
+        (&archived, &reader, &json!({}), ""),
+        (&archived, &reader, &same, "TooEarly"),
+        (&archived, &postgresql("17.6"), &later, "NoArchive"),
+        (&of_postgresql(), &reader, &later, "NotArchived"),
+    ] {
+        let answer = fits(&snapshot(tags), reader, Some(&until(requested.clone())), Some("uid"));
+        let refused = answer.as_ref().err().map(crate::controller::tests::golden::variant);
+        assert_eq!(refused.unwrap_or_default(), expected, "{tags:?} {requested}");
+        let Ok(restored) = answer else { continue };
+        let recovery = restored.recovery.unwrap();
+        assert_eq!(recovery.destination, "s3://backups/one", "that of the backup");
+        assert_eq!(recovery.volume_id.0, "vol-1", "the folder of the volume that was backed up");
+        assert_eq!(recovery.until, until(requested.clone()));
+    }
+    assert_eq!(fits(&snapshot(&archived), &reader, None, Some("uid")).unwrap().recovery, None);
 }

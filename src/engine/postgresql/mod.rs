@@ -35,6 +35,34 @@ pub const LOCK_USERS: &str = "POSTGRES_LOCK_USERS";
 /// `required` where no client is let in without it.
 pub const TLS: &str = "POSTGRES_TLS";
 
+/// The variable with the destination of `spec.walArchive`.
+pub const WAL_ARCHIVE: &str = "WAL_ARCHIVE";
+
+/// The variable with the folder of the volume in it.
+pub const WAL_ARCHIVE_FOLDER: &str = "WAL_ARCHIVE_FOLDER";
+
+/// The variable with its service's URL, where that is not AWS'.
+pub const WAL_ARCHIVE_ENDPOINT: &str = "WAL_ARCHIVE_ENDPOINT";
+
+/// The variable with the seconds after which what was written is archived.
+pub const WAL_ARCHIVE_INTERVAL: &str = "WAL_ARCHIVE_INTERVAL";
+
+/// The variable that has the start recover the data of a backup to a later moment: which restore it is. It is
+/// done once for each.
+pub const WAL_RECOVERY: &str = "WAL_RECOVERY";
+
+/// The variable with the destination that the backup's database archived to.
+pub const WAL_RECOVERY_ARCHIVE: &str = "WAL_RECOVERY_ARCHIVE";
+
+/// The variable with the folder of its volume in it.
+pub const WAL_RECOVERY_FOLDER: &str = "WAL_RECOVERY_FOLDER";
+
+/// The variable with the setting that says up to where, if not all of the log is recovered.
+pub const WAL_RECOVERY_TARGET: &str = "WAL_RECOVERY_TARGET";
+
+/// Where the credentials of the archive are mounted.
+pub const WAL_ARCHIVE_CREDENTIALS: &str = "/run/freehold/wal-archive";
+
 /// The user of the official image (Debian).
 const USER_ID: i64 = 999;
 
@@ -54,6 +82,9 @@ const LAST_MAJOR: u32 = 18;
 
 /// Starts the server; initialises an empty volume before.
 const START: &str = include_str!("start.sh");
+
+/// Archives the write-ahead log, and gets it back.
+const WAL: &str = include_str!("wal.sh");
 
 /// Who may connect, and how they prove who they are.
 const ACCESS: &str = include_str!("pg_hba.conf");
@@ -91,11 +122,11 @@ const OWNED: &[(&str, &str)] = &[
     ("zero_damaged_pages", "it empties damaged pages; a superuser can set it in a session, once"),
     ("ignore_checksum_failure", "it hides damage; a superuser can set it in a session, once"),
     ("ignore_invalid_pages", "it hides damage; remove it"),
-    ("archive_", "archiving of the log is not offered yet, and one that fails fills the volume; remove it"),
-    ("restore_command", "restoring is not offered yet; remove it"),
-    ("recovery_target", "restoring is not offered yet; remove it"),
-    ("recovery_target_", "restoring is not offered yet; remove it"),
-    ("recovery_end_command", "restoring is not offered yet; remove it"),
+    ("archive_", "spec.walArchive has the log archived; remove it"),
+    ("restore_command", "spec.restore has the data restored; remove it"),
+    ("recovery_target", "spec.restore.pointInTime says it; remove it"),
+    ("recovery_target_", "spec.restore.pointInTime says it; remove it"),
+    ("recovery_end_command", "spec.restore has the data restored; remove it"),
     ("primary_", "there is no other server to follow; remove it"),
     ("synchronous_standby_names", "there is no other server, and every commit would wait for it; remove it"),
 ];
@@ -218,6 +249,7 @@ fn files(config: &BTreeMap<String, ConfigValue>) -> Result<BTreeMap<String, Stri
         ("pg_hba.conf".to_owned(), ACCESS.to_owned()),
         ("pg_hba.hostssl.conf".to_owned(), ACCESS_WITH_TLS.to_owned()),
         ("start.sh".to_owned(), START.to_owned()),
+        ("wal.sh".to_owned(), WAL.to_owned()),
     ]))
 }
 
@@ -228,9 +260,11 @@ fn owned(key: &str) -> Option<&'static str> {
     OWNED.iter().find(|(name, _)| is_owned(name)).map(|(_, way_out)| *way_out)
 }
 
-/// The server says something: that it accepts connections (0) or that it is not ready for them yet (1).
+/// The server says something: that it accepts connections (0) or that it is not ready for them yet (1). One
+/// that recovers alone says nothing, for as long as it takes (`start.sh`).
 fn answers() -> Check {
-    let ask = "pg_isready --quiet --host=/var/run/postgresql --username=admin --dbname=app; test $? -lt 2";
+    let ask = "pg_isready --quiet --host=/var/run/postgresql --username=admin --dbname=app; test $? -lt 2 || \
+        test -e /tmp/freehold-recovering";
     Check::Command(vec!["/bin/sh", "-c", ask])
 }
 

@@ -9,6 +9,9 @@ folder=${PGDATA%/*}
 volume=${folder%/*}
 major=${folder##*/}
 unfinished=$PGDATA.unfinished
+scripts=${SCRIPTS:-/etc/freehold}
+# The probes answer in the place of a server that recovers alone, and so for no client.
+recovering=${RECOVERING:-/tmp/freehold-recovering}
 
 # Says why on the log and, by the file that Kubernetes reads, in the pod's status.
 refuse() {
@@ -58,6 +61,60 @@ UPDATE pg_catalog.pg_authid SET rolcanlogin = false WHERE rolcanlogin AND oid IN
 STATEMENTS
 }
 
+# Says whether the image has the program $1: one that cannot be run must not be taken for one that found nothing.
+has() {
+    "$1" --version >/dev/null 2>&1
+}
+
+# What the file of control says of the last checkpoint.
+checkpoint() {
+    LC_ALL=C pg_controldata -D "$PGDATA" | sed -n "s/^Latest checkpoint$1: *//p"
+}
+
+# A position in the log as a number.
+position() {
+    echo $((0x${1%/*} * 4294967296 + 0x${1#*/}))
+}
+
+# Whether the recovery that was begun has not ended. It begins a new timeline, which the first checkpoint on it makes the one of the data. Before
+# that PostgreSQL has removed recovery.signal already, and a server that is started without it would apply all of the log that it got.
+begun=
+first=
+is_unfinished() {
+    [ ! -e "$folder/recovery" ] || read -r begun first <"$folder/recovery" || :
+    [ -n "$first" ] || return 1
+    now=$(checkpoint "'s REDO WAL file")
+    [ "${now%????????????????}" = "${first%????????????????}" ]
+}
+
+# Has the server recover the data of a backup to a later moment, by the log that was archived since: once for each restore. An interrupted
+# recovery is begun again.
+recover() {
+    if ! is_unfinished; then
+        [ "$begun" != "$WAL_RECOVERY" ] || return 0
+        first=$(checkpoint "'s REDO WAL file")
+    fi
+    has barman-cloud-wal-restore || refuse "barman-cloud-wal-restore is not in the image, or does not run; nothing was changed"
+    # Without it PostgreSQL would end at the data of the backup, and say nothing where all of the log is to be applied.
+    sh "$scripts/wal.sh" restore "$first" "$recovering.wal" ||
+        refuse "$WAL_RECOVERY_ARCHIVE/$WAL_RECOVERY_FOLDER does not give $first, the first file of the log since the backup; nothing was changed"
+    rm -f "$recovering.wal"
+    if [ "$begun" != "$WAL_RECOVERY" ]; then
+        # PostgreSQL does not refuse it where the data is that of a server that was stopped.
+        lsn=${WAL_RECOVERY_TARGET:-}
+        [ "$lsn" = "${lsn#recovery_target_lsn=}" ] ||
+            [ "$(position "${lsn#*=}")" -gt "$(position "$(checkpoint " location")")" ] ||
+            refuse "the position ${lsn#*=} is not later than the backup; nothing was changed"
+        echo "$WAL_RECOVERY $first" >"$folder/recovery.new"
+        sync "$folder/recovery.new"
+        mv -f "$folder/recovery.new" "$folder/recovery"
+        sync "$folder"
+    fi
+    : >"$PGDATA/recovery.signal"
+    sync "$PGDATA/recovery.signal" "$PGDATA"
+    : >"$recovering"
+}
+
 # The data has credentials that are lost (spec.storage.newCredentials) or another database's: the mounted ones are set, by the server alone
 # on its data, once for each database. Later a rotation changes them in the server, and a mounted file may be older than that.
 renew() {
@@ -68,13 +125,26 @@ renew() {
     [ "$POSTGRES_NEW_CREDENTIALS" != true ] || [ -z "$set" ] || return 0
     # Freehold's passwords have no quotes. The settings of spec.config may have statements logged: not this one. A user of the data may have
     # created operators of any name, and a prepared transaction may hold a role, for ever.
+    [ -z "${WAL_RECOVERY:-}" ] || recover
+    if [ -e "$recovering" ]; then
+        # A timeline of an attempt that was interrupted is not to be followed.
+        set -- "$@" -c "restore_command=/bin/sh $scripts/wal.sh restore %f %p" -c recovery_target_timeline=current \
+            -c recovery_target_action=promote -c hot_standby=off
+        [ -z "${WAL_RECOVERY_TARGET:-}" ] || set -- "$@" -c "$WAL_RECOVERY_TARGET"
+    fi
     { lock_users && echo "ALTER ROLE \"$POSTGRES_USER\" WITH LOGIN PASSWORD '$(cat "$POSTGRES_PASSWORD_FILE")'"; } |
-        postgres --single -D "$PGDATA" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf \
+        postgres --single -D "$PGDATA" "$@" -c exit_on_error=on -c config_file=/etc/freehold/postgresql.conf \
             -c default_transaction_read_only=off -c search_path=pg_catalog -c statement_timeout=0 -c lock_timeout=30s \
             -c log_statement=none -c log_min_duration_statement=-1 -c log_min_duration_sample=-1 -c log_transaction_sample_rate=0 \
-            -c log_duration=off -c log_min_error_statement=panic postgres >/dev/null
+            -c log_duration=off -c log_min_error_statement=panic postgres >/dev/null &
+    # A recovery may take hours, in which no signal reaches it by itself.
+    server=$!
+    trap 'kill -KILL "$server" 2>/dev/null || :' TERM INT QUIT
+    wait "$server"
+    trap - TERM INT QUIT
     echo "$POSTGRES_NEW_CREDENTIALS" >"$folder/credentials"
     sync "$folder/credentials" "$folder"
+    rm -f "$recovering"
 }
 
 if [ -e "$PGDATA/PG_VERSION" ]; then
@@ -95,10 +165,24 @@ if grep -q '^[[:space:]]*[^#[:space:]]' "$changed" 2>/dev/null; then
     echo "what ALTER SYSTEM has set is not used: it is in $folder/postgresql.auto.conf.set-aside; settings belong into spec.config" >&2
 fi
 
-[ -z "${POSTGRES_NEW_CREDENTIALS:-}" ] || renew
-
 # What is said here wins over every file.
 [ "$major" -lt 17 ] || set -- -c allow_alter_system=off
+
+# Without the program the server would keep its whole log.
+if [ -n "${WAL_ARCHIVE:-}" ]; then
+    if has barman-cloud-wal-archive; then
+        set -- "$@" -c archive_mode=on -c "archive_command=/bin/sh $scripts/wal.sh archive %p" \
+            -c "archive_timeout=$WAL_ARCHIVE_INTERVAL"
+    else
+        echo "barman-cloud-wal-archive is not in the image, or does not run: the write-ahead log is not archived" >&2
+    fi
+fi
+
+rm -f "$recovering"
+if is_unfinished && { [ "$begun" != "${WAL_RECOVERY:-}" ] || [ -z "${POSTGRES_NEW_CREDENTIALS:-}" ]; }; then
+    refuse "$PGDATA is being recovered for $begun, and this pod does not go on with that; nothing was changed"
+fi
+[ -z "${POSTGRES_NEW_CREDENTIALS:-}" ] || renew "$@"
 
 # The certificate and its key of spec.tls, which the kubelet updates.
 access=pg_hba.conf

@@ -1,6 +1,7 @@
 //! What PostgreSQL needs, and what it refuses.
 
 mod start;
+mod wal;
 
 use std::path::Path;
 use std::process::Command;
@@ -80,7 +81,7 @@ fn a_setting_of_the_users_stands_after_the_operators_own() {
     let files = profile.config.unwrap().files;
     assert_eq!(
         files.keys().collect::<Vec<_>>(),
-        ["pg_hba.conf", "pg_hba.hostssl.conf", "postgresql.conf", "start.sh"]
+        ["pg_hba.conf", "pg_hba.hostssl.conf", "postgresql.conf", "start.sh", "wal.sh"]
     );
     let text = &files["postgresql.conf"];
     assert!(text.ends_with("timezone = 'Europe/Berlin'\nwork_mem = '64MB'\n"), "{text}");

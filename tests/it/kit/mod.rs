@@ -5,6 +5,7 @@ pub mod adopter;
 pub mod aws;
 pub mod chart;
 pub mod env;
+pub mod installed;
 pub mod invariants;
 pub mod metrics;
 pub mod notes;

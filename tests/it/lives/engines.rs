@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use freehold::api::database::EngineType;
 use freehold::api::database_user::UserRole;
+use freehold::engine::archiver::Archiver;
 use freehold::engine::certificate::Certificate;
 use freehold::engine::checkpoint::CheckpointStatus;
 use freehold::engine::client::{Access, ClientError, Engines, Loaded};
@@ -17,6 +18,7 @@ use freehold_rig::Server;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::archived::Archive;
 use super::certified::Certificates;
 use super::configured::Configured;
 use super::users::Users;
@@ -67,6 +69,8 @@ pub struct Passwords {
     pub users: Users,
     /// The certificates that it shows.
     pub certificates: Certificates,
+    /// How the archive of its log fares.
+    pub archive: Archive,
 }
 
 impl Passwords {
@@ -227,6 +231,11 @@ impl Engines for Reached {
         let load =
             |_: &mut Vec<Checkpoint>| Ok(certificates.load(access, certificate, &self.server, (self.now)()));
         self.passes("LoadCertificate", access, load).await
+    }
+
+    async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError> {
+        let says = |_: &mut Vec<Checkpoint>| Ok(self.passwords.archive.says());
+        self.passes("DescribeArchiver", access, says).await
     }
 
     async fn flush(

@@ -71,7 +71,7 @@ impl House {
         self.database().unwrap_or_default()["status"]["restoredInPlace"].clone()
     }
 
-    fn has_ended(&self, generation: i64) -> bool {
+    pub(super) fn has_ended(&self, generation: i64) -> bool {
         let record = self.in_place();
         record["generation"] == generation && record["endedAt"].is_string()
     }

@@ -321,7 +321,7 @@ async fn what_freehold_has_not_created_is_seen_and_a_database_that_is_created_an
 fn of_start() -> (Vec<&'static str>, &'static str) {
     let start = include_str!("../../../src/engine/postgresql/start.sh");
     let between = |from: &str, to: &str| start.split_once(from).unwrap().1.split_once(to).unwrap().0;
-    let alone = between("postgres --single -D \"$PGDATA\" ", " postgres >/dev/null");
+    let alone = between("postgres --single -D \"$PGDATA\" \"$@\" ", " postgres >/dev/null");
     let settings = alone.split(" -c ").map(|part| part.trim_matches([' ', '\\', '\n']));
     let settings = settings.map(|setting| setting.trim_start_matches("-c "));
     let settings = settings.filter(|setting| !setting.starts_with("config_file=")).collect();

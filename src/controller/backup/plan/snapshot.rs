@@ -19,7 +19,7 @@ use crate::cloud::identity;
 use crate::cloud::{EbsVolume, Snapshot, SnapshotState, VolumeState};
 use crate::controller::backup::observe::Observed;
 use crate::controller::backup::wait::BackupWait;
-use crate::controller::contents::{Contents, class_tags};
+use crate::controller::contents::{Contents, archived_to, class_tags};
 use crate::controller::creation::judge::Facts;
 use crate::controller::creation::next::{Next, next};
 use crate::controller::database::{in_place, upgrade};
@@ -174,6 +174,7 @@ fn tags(
         version,
         file_system: source.file_system.clone(),
         data_directory: observed.database.as_ref().and_then(layout::found),
+        wal_archive: observed.database.as_ref().and_then(|it| archived_to(it, &source.volume_id)),
         namespace_uid: observed.namespace_uid.clone(),
     };
     let of_class = observed.volume.as_ref().map(|volume| class_tags(volume, observed.class.as_ref()));

@@ -109,6 +109,7 @@ fn paused(has_served: bool, restored: Option<Consistency>) -> Observed {
             taken_at: None,
             consistency,
             engine_version: None,
+            recovery: None,
         });
         status.first_ready_at = has_served.then(|| Time(at(0)));
     })

@@ -21,6 +21,7 @@ mod template;
 mod tls;
 mod unknown;
 mod volume;
+mod wal_archive;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
@@ -40,7 +41,7 @@ pub use fingerprint::{of_config_map, of_stateful_set};
 pub use memory::{
     asked_of, is_same, least_memory, memory_is_of_machine, memory_of, memory_of_set, memory_on, with_memory,
 };
-pub use network_policy::network_policy;
+pub use network_policy::{archive_port, network_policy};
 pub use node::{node, node_spec};
 pub use noted::noted;
 pub use recovery::recovers;
@@ -56,6 +57,7 @@ pub use template::changed_fields;
 pub use tls::{of_connections as tls_of_connections, secret_of as tls_secret_of};
 pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_in_place, volume_spec};
+pub use wal_archive::{archived_to, is_of_volume, with_wal_archive};
 
 /// The metadata of an object that goes with its Database.
 fn owned(names: &Names, name: &str) -> ObjectMeta {

@@ -1,5 +1,5 @@
 //! Builds the NetworkPolicy: in come clients, what scrapes metrics, and the operator to an engine whose
-//! statements it knows; out go requests to the cluster's DNS.
+//! statements it knows; out go requests to the cluster's DNS, and to an archive of the write-ahead log.
 
 use k8s_openapi::api::networking::v1::{
     IPBlock, NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
@@ -11,11 +11,14 @@ use kube::ResourceExt;
 
 use super::owned;
 use crate::api::Database;
-use crate::api::database::{Access, AccessPeer, EngineType};
+use crate::api::database::{Access, AccessPeer, EngineType, WalArchive};
 use crate::api::keys::VERIFICATION_LABEL;
 use crate::api::names::Names;
 use crate::engine::Profile;
 use crate::settings::Network;
+
+/// Where the EKS Pod Identity Agent of each machine listens (EKS user guide, "EKS Pod Identity agent").
+const POD_IDENTITY: [&str; 2] = ["169.254.170.23/32", "fd00:ec2::23/128"];
 
 /// The port of the DNS.
 const DNS: i32 = 53;
@@ -54,6 +57,11 @@ pub fn network_policy(
         ports: Some(vec![port(DNS, "UDP"), port(DNS, "TCP")]),
         to: Some(network.dns.0.iter().map(plain).collect()),
     };
+    // A rule without peers would let everything out.
+    let mut egress = Vec::from_iter(Some(dns).filter(|_| !network.dns.0.is_empty()));
+    if let Some(archive) = &database.spec.wal_archive {
+        egress.extend(archive_rules(archive, network));
+    }
     NetworkPolicy {
         metadata: owned(names, &names.network_policy),
         spec: Some(NetworkPolicySpec {
@@ -63,8 +71,41 @@ pub fn network_policy(
             }),
             policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
             ingress: Some(ingress),
-            egress: (!network.dns.0.is_empty()).then(|| vec![dns]),
+            egress: Some(egress).filter(|rules| !rules.is_empty()),
         }),
+    }
+}
+
+/// To the archive, and to what gives the pod its credentials where no Secret does.
+fn archive_rules(archive: &WalArchive, network: &Network) -> Vec<NetworkPolicyEgressRule> {
+    let rule = |number: i32, to: Vec<NetworkPolicyPeer>| NetworkPolicyEgressRule {
+        ports: Some(vec![port(number, "TCP")]),
+        to: Some(to),
+    };
+    let to: Vec<NetworkPolicyPeer> = network.wal_archive_to.0.iter().map(plain).collect();
+    let number = archive_port(archive).filter(|_| !to.is_empty());
+    let mut rules = Vec::from_iter(number.map(|number| rule(i32::from(number), to)));
+    if archive.secret_name.is_none() {
+        let agent = |cidr: &&str| NetworkPolicyPeer {
+            ip_block: Some(IPBlock { cidr: (*cidr).to_owned(), except: None }),
+            ..NetworkPolicyPeer::default()
+        };
+        rules.push(rule(80, POD_IDENTITY.iter().map(agent).collect()));
+    }
+    rules
+}
+
+/// The port of the archive's service: that of its URL, else that of its scheme; `None` for no URL of one.
+pub fn archive_port(archive: &WalArchive) -> Option<u16> {
+    let Some(url) = &archive.endpoint_url else { return Some(443) };
+    let (of_scheme, rest) = match url.split_once("://")? {
+        ("http", rest) => (80, rest),
+        ("https", rest) => (443, rest),
+        _ => return None,
+    };
+    match rest.split_once(':') {
+        None => Some(of_scheme),
+        Some((_, port)) => port.parse().ok().filter(|port| *port != 0),
     }
 }
 

@@ -255,7 +255,10 @@ pub(super) fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMo
 /// What the engine reads, and for data with lost credentials that it gets new ones.
 fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<EnvVar> {
     // The data of a backup has the password of the Database that it was taken of, or of that time.
-    let is_of_other = database.spec.storage.new_credentials || database.spec.restore.is_some();
+    let restored = database.status.as_ref().and_then(|status| status.restored.as_ref());
+    let is_recovered = restored.is_some_and(|restored| restored.recovery.is_some());
+    let is_of_other =
+        database.spec.storage.new_credentials || database.spec.restore.is_some() || is_recovered;
     let mark = in_place::credentials_mark(database).or_else(|| is_of_other.then(|| names.uid.clone()));
     let text =
         |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };

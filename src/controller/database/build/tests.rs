@@ -297,3 +297,25 @@ fn the_operator_reaches_an_engine_whose_statements_it_knows_or_whose_restored_da
     assert_eq!(ports(custom(), false), Vec::<i64>::new());
     assert_eq!(ports(custom(), true), [5000]);
 }
+
+#[test]
+fn an_engine_with_an_archive_reaches_its_port_and_nothing_else_beside_the_dns() {
+    let ports = |archive: serde_json::Value| {
+        let mut database = database(json!({"type": "postgresql", "version": "17.6"}), json!({}));
+        database.spec.wal_archive = serde_json::from_value(archive).unwrap();
+        let profile = profile(&database.spec.engine, &database.spec.config).unwrap();
+        let network = Network { dns: "[]".parse().unwrap(), ..Network::default() };
+        let policy = network_policy(&database, &Names::of(&database), &profile, &network).spec.unwrap();
+        let rules = json!(policy.egress);
+        let rule = |rule: &serde_json::Value| {
+            format!("{} {}", rule["ports"][0]["port"], rule["to"][0]["ipBlock"]["cidr"].as_str().unwrap())
+        };
+        rules.as_array().map(|rules| rules.iter().map(rule).collect::<Vec<_>>()).unwrap_or_default()
+    };
+    let archive = |url: &str| json!({"destination": "s3://one", "endpointURL": url, "secretName": "archive"});
+    assert_eq!(ports(serde_json::Value::Null), Vec::<String>::new());
+    assert_eq!(ports(archive("https://storage.example")), ["443 0.0.0.0/0"]);
+    assert_eq!(ports(archive("http://storage.example")), ["80 0.0.0.0/0"]);
+    assert_eq!(ports(archive("https://storage.example:9000")), ["9000 0.0.0.0/0"]);
+    assert_eq!(ports(json!({"destination": "s3://one"})), ["443 0.0.0.0/0", "80 169.254.170.23/32"]);
+}

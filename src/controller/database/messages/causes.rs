@@ -5,7 +5,7 @@ use crate::api::keys::{DATABASE_UID_LABEL, RETAINED_LABEL};
 use crate::controller::database::cause::LONGEST_NAME;
 use crate::controller::database::cause::{
     AdoptionRefusal, Alteration, ClassRefusal, InvalidSpec, Move, NoRoom, NodeDeletion, ReplaceCause,
-    RestartCause, SecretFault, TlsRefusal,
+    RestartCause, SecretFault, TlsRefusal, WalArchiveRefusal,
 };
 use crate::controller::messages::FIRST_SYNC;
 
@@ -33,6 +33,30 @@ impl TlsRefusal {
     }
 }
 
+impl WalArchiveRefusal {
+    fn message(self) -> &'static str {
+        match self {
+            Self::Engine => "spec.walArchive is for PostgreSQL only: remove it",
+            Self::Adopted => {
+                "spec.walArchive must be absent with spec.adopt: an adopted database archives as its own \
+                 settings say. Remove spec.walArchive"
+            }
+            Self::Form => {
+                "spec.walArchive.destination must be a bucket with a path, such as s3://backups/postgresql, and \
+                 endpointURL a URL without a path whose port is at most 65535. Correct it"
+            }
+            Self::Recovering => {
+                "the data is still to be recovered to the moment that pointInTime says, and its archive is read \
+                 with spec.walArchive: set that again"
+            }
+            Self::WalLevel => {
+                "spec.config sets wal_level to minimal, with which PostgreSQL does not start with \
+                 spec.walArchive: remove wal_level, or spec.walArchive"
+            }
+        }
+    }
+}
+
 impl InvalidSpec {
     /// What is wrong, naming the field and the way out.
     pub fn message(&self) -> String {
@@ -53,6 +77,7 @@ impl InvalidSpec {
                  with its container. Set dataPath back; another image may have another path"
             ),
             Self::Tls(refusal) => refusal.message().to_owned(),
+            Self::WalArchive(refusal) => refusal.message().to_owned(),
             Self::UserId { wanted, made } => format!(
                 "spec.engine.custom.userId cannot change from {made} to {wanted}: the files on the volume \
                  belong to {made}, and Kubernetes would change the group of each of them before the engine \

@@ -11,6 +11,7 @@ pub mod restore;
 pub mod rotation;
 pub mod tls;
 pub mod upgrade;
+pub mod wal_archive;
 
 use super::object_name::{ObjectKind, ObjectName};
 use super::wait::{ChildState, DatabaseWait, Idle, ReplaceStep, RestartStep};

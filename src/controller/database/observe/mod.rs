@@ -4,6 +4,7 @@ pub mod child;
 mod children;
 mod class;
 mod credentials;
+pub mod engine_answers;
 pub mod legacy;
 mod machines;
 pub mod restore;
@@ -30,6 +31,7 @@ use sha2::{Digest, Sha256};
 use self::child::{Child, Credentials, HeldSecret, child};
 use self::children::Children;
 use self::credentials::{held, is_as_reported};
+use self::engine_answers::EngineAnswers;
 use self::legacy::Legacy;
 use self::retained::Kept;
 use self::stage::{Stage, stage};
@@ -48,7 +50,6 @@ use crate::controller::copies::Copies;
 use crate::controller::memory::disk_usage::Reading;
 use crate::controller::memory::flushes::FlushView;
 use crate::controller::pass::context::Context;
-use crate::engine::reload::Verdict;
 use crate::engine::{EngineError, Profile};
 use crate::settings::{Network, Timing};
 
@@ -112,9 +113,8 @@ pub struct Observed {
     pub core_nodes: Vec<CoreNode>,
     /// Every core Node that carries this Database's label.
     pub labelled: Vec<CoreNode>,
-    /// What the engine says of a change of its settings, or why it says nothing; asked only while there is
-    /// one.
-    pub settings: Option<Result<Verdict, String>>,
+    /// What its engine says.
+    pub answers: EngineAnswers,
     /// How much of its file system is used, as its kubelet said last.
     pub disk: Option<Reading>,
     /// What is being torn down around it.
@@ -250,7 +250,7 @@ pub async fn observe(
         legacy,
         flush: pod.as_ref().and_then(ResourceExt::uid).map(|uid| ctx.flushes.of(&uid)).unwrap_or_default(),
         pod,
-        settings: None,
+        answers: EngineAnswers::default(),
         disk: ctx.disk_readings.of(&names.uid),
         torn_down,
         priority_class: ctx.priority_class.clone(),

@@ -47,7 +47,7 @@ fn undecided(database: &Database, volume: &Child<Volume>) -> Option<(Restore, bo
     let due = in_place::due(database, volume);
     let is_way_back = due.as_ref().is_some_and(Due::is_of_upgrade);
     let of_volume = in_place::restored_unrecorded(database, volume).cloned();
-    let again = |id| Restore { backup_name: None, snapshot_id: Some(id), initialization_rate: None };
+    let again = |id| Restore { snapshot_id: Some(id), ..Restore::default() };
     Some((of_volume.map(again).or_else(|| due.map(|due| due.backup))?, is_way_back))
 }
 

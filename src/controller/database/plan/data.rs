@@ -1,9 +1,10 @@
 //! Whether a template or a pod is of the data that its Volume has: an engine must recover from the backup
-//! that its data is of, and from no other one. Pure.
+//! that its data is of, and from no other one, and archive its log where that of its volume is. Pure.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PodSpec;
 
+use super::facts::ebs_volume;
 use crate::api::Volume;
 use crate::controller::database::build;
 use crate::controller::database::in_place::{is_unserved, restored_unrecorded, underway};
@@ -25,9 +26,13 @@ pub(super) fn template_of(live: &StatefulSet) -> Option<&PodSpec> {
 
 /// Whether the engine of this pod recovers from what its data is of.
 pub(super) fn recovers(observed: &Observed, pod: Option<&PodSpec>) -> bool {
+    let database = &observed.database;
+    if !pod.is_none_or(|pod| build::is_of_volume(database, ebs_volume(observed), pod)) {
+        return false;
+    }
     match &observed.profile {
-        Ok(profile) => build::recovers(&observed.database, profile, pod),
+        Ok(profile) => build::recovers(database, profile, pod),
         // It is not known from what; a template of before a restore in place is not right then.
-        Err(_) => underway(&observed.database).is_none(),
+        Err(_) => underway(database).is_none(),
     }
 }

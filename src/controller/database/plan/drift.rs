@@ -17,7 +17,7 @@ use super::access::{bound_set, rewritten};
 use super::action::{Action, Plan};
 use super::comparison::{Finding, Findings, applied_before, config_map, stateful_set};
 use super::engine_in_effect::nothing_served;
-use super::facts::{replicas, template, wanted_inputs};
+use super::facts::{ebs_volume, replicas, template, wanted_inputs};
 use super::leaving::is_leaving;
 use super::{permission, reload, restore, validation};
 use crate::api::database::{Applied, AppliedStatefulSet, EngineStart, HistoryEntry, Occurrence};
@@ -103,6 +103,10 @@ impl Compared {
             }
             Self::StatefulSet => {
                 let live = observed.stateful_set.ours()?;
+                // A template that is made without the id of the volume has no archive.
+                if observed.database.spec.wal_archive.is_some() {
+                    ebs_volume(observed)?;
+                }
                 let mut wanted = template(observed, profile, observed.labelled.first());
                 wanted.spec.get_or_insert_default().replicas = Some(replicas(live));
                 Some(Action::RestoreStatefulSet(Box::new(bound_set(live, wanted))))

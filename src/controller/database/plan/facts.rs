@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::gone_back;
 use crate::api::database::Adoption;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
-use crate::api::{ConditionType, Node, Reason, Volume};
+use crate::api::{ConditionType, Node, Reason, Volume, VolumeId};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
 use crate::controller::database::build;
@@ -147,7 +147,11 @@ pub(super) fn inputs_of_set(stateful_set: &StatefulSet) -> Option<&str> {
 /// The StatefulSet as it is made now, running. That of an adopted database is made from what was found, or,
 /// where that is not known any more, from what is there. `core_node` is the machine that its pod is to run
 /// on.
-pub(super) fn template(observed: &Observed, profile: &Profile, core_node: Option<&CoreNode>) -> StatefulSet {
+pub(in crate::controller::database) fn template(
+    observed: &Observed,
+    profile: &Profile,
+    core_node: Option<&CoreNode>,
+) -> StatefulSet {
     let adoption = in_force(observed);
     let adoption = adoption.as_deref();
     let recorded = adoption.and_then(Adoption::found_set);
@@ -159,13 +163,19 @@ pub(super) fn template(observed: &Observed, profile: &Profile, core_node: Option
         set.spec.get_or_insert_default().replicas = Some(1);
         return set;
     }
-    let mut set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    let set = build::stateful_set(&observed.database, &observed.names, profile, 1);
+    let mut set = build::with_wal_archive(set, &observed.database, ebs_volume(observed));
     if let Some(memory) = core_node.and_then(|it| build::memory_on(&observed.database.spec, it))
         && let Some(sized) = build::with_memory(&set, memory)
     {
         set.spec = sized.spec;
     }
     build::in_priority_class(set, observed.priority_class.as_deref())
+}
+
+/// The EBS volume, once it is there.
+pub(super) fn ebs_volume(observed: &Observed) -> Option<&VolumeId> {
+    observed.volume.ours()?.status.as_ref()?.volume_id.as_ref()
 }
 
 /// How many pods the StatefulSet asks for; Kubernetes' default is one.

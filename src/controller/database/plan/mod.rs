@@ -42,6 +42,7 @@ mod total_storage;
 pub(super) mod upgrade;
 pub(super) mod validation;
 mod wakes;
+pub(super) mod wal_archive;
 
 pub mod action;
 pub mod adopt_running;
@@ -229,7 +230,7 @@ fn serve(
     } else if engine.as_ref().is_some_and(DatabaseWait::is_for_room) {
         Some(observed.timing.instance_sync_interval)
     } else {
-        tls::again(observed)
+        [tls::again(observed), wal_archive::again(observed)].into_iter().flatten().min()
     };
     let plan = Plan { actions, waiting: machine.or(disk).or(engine), requeue };
     let plan = if is_replaced { plan } else { going_back::considered(plan, observed, now) };

@@ -236,7 +236,7 @@ pub(super) fn before_files(
             }
             return None;
         }
-        Some(begun) => match &observed.settings {
+        Some(begun) => match &observed.answers.settings {
             Some(Ok(Verdict::Taken)) => {
                 record(ConfigStep::Loading, change.into_keys().collect());
                 return None;

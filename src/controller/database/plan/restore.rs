@@ -3,7 +3,8 @@
 
 use super::action::{Action, Plan};
 use super::facts::slowly;
-use crate::api::database::Restored;
+use crate::api::Volume;
+use crate::api::database::{DatabaseSpec, PointInTime, RestoreInPlace, Restored};
 use crate::cloud::SnapshotState;
 use crate::controller::database::in_place::restored_unrecorded;
 use crate::controller::database::observe::Observed;
@@ -25,14 +26,14 @@ pub(super) enum Backup {
 /// What comes before the Database's resources are created; `None` once it is decided, or when nothing is to
 /// be restored.
 pub(super) fn plan(observed: &Observed) -> Option<Plan> {
-    observed.database.spec.restore.as_ref()?;
+    let until = observed.database.spec.restore.as_ref()?.point_in_time.as_ref();
     let status = observed.database.status.as_ref();
     let is_decided = status.is_some_and(|it| it.volume_name.is_some() || it.restored.is_some());
     if is_decided || observed.volume != Child::Absent {
         return None;
     }
     let soon = observed.timing.requeue_interval;
-    Some(match backup(observed) {
+    Some(match backup(observed, until) {
         // Backups are not watched.
         Backup::Refused(refusal) => {
             Plan::wait(DatabaseWait::Restore(RestoreWait::Refused(refusal))).requeue(slowly(observed))
@@ -46,9 +47,10 @@ pub(super) fn plan(observed: &Observed) -> Option<Plan> {
 /// must recover from the backup. A snapshot that is gone, or does not fit what the spec says by now, was
 /// restored long ago.
 pub(super) fn known_again(observed: &Observed) -> Option<Plan> {
-    restored_unrecorded(&observed.database, observed.volume.ours()?)?;
+    let volume = observed.volume.ours()?;
+    restored_unrecorded(&observed.database, volume)?;
     let soon = observed.timing.requeue_interval;
-    match backup(observed) {
+    match backup(observed, requested_of(observed, volume)) {
         Backup::Awaited(RestoreWait::FirstSync) => {
             Some(Plan::wait(DatabaseWait::Restore(RestoreWait::FirstSync)).requeue(soon))
         }
@@ -57,13 +59,25 @@ pub(super) fn known_again(observed: &Observed) -> Option<Plan> {
     }
 }
 
+/// Up to which moment the data of this Volume was to be recovered.
+fn requested_of<'a>(observed: &'a Observed, volume: &Volume) -> Option<&'a PointInTime> {
+    let DatabaseSpec { restore, restore_in_place, .. } = &observed.database.spec;
+    let made_for = |it: &&RestoreInPlace| Some(it.generation) == volume.spec.restore_generation;
+    match restore_in_place.as_ref().filter(made_for) {
+        Some(in_place) => in_place.point_in_time.as_ref(),
+        None if volume.spec.restore_generation.is_some() => None,
+        None => restore.as_ref()?.point_in_time.as_ref(),
+    }
+}
+
 fn recording(restored: Restored) -> Plan {
     let wait = RestoreWait::Recording(restored.snapshot_id.clone());
     Plan::act(vec![Action::RecordRestore(Box::new(restored))], DatabaseWait::Restore(wait))
 }
 
-/// Whether the backup that the spec names can be restored in this Database.
-pub(super) fn backup(observed: &Observed) -> Backup {
+/// Whether the backup that the spec names can be restored in this Database, up to this moment if there is
+/// one.
+pub(super) fn backup(observed: &Observed, until: Option<&PointInTime>) -> Backup {
     let incomplete = |what: String| Backup::Awaited(RestoreWait::Incomplete(what));
     match &observed.kept.restore {
         RestoreView::NotRead | RestoreView::NotListedYet => Backup::Awaited(RestoreWait::FirstSync),
@@ -73,7 +87,7 @@ pub(super) fn backup(observed: &Observed) -> Backup {
         RestoreView::Incomplete(name) => incomplete(format!("Backup {name}")),
         RestoreView::NotShown(id) => Backup::Refused(RestoreRefusal::NotOurs(id.0.clone())),
         RestoreView::Shown(snapshot) => {
-            match fits(snapshot, &observed.database, observed.kept.namespace_uid.as_deref()) {
+            match fits(snapshot, &observed.database, until, observed.kept.namespace_uid.as_deref()) {
                 Err(refusal) => Backup::Refused(refusal),
                 Ok(_) if snapshot.state != SnapshotState::Completed => {
                     incomplete(format!("snapshot {}", snapshot.id))

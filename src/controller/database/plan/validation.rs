@@ -10,10 +10,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use super::comparison::{self, Finding};
 use super::facts::{adoption, is_outdated};
 use super::started;
-use crate::api::database::{Access, EngineType, ResourceQuantity, Resources, Storage, VOLUME_TYPES};
+use crate::api::database::{
+    Access, EngineType, ResourceQuantity, Resources, Restored, Storage, VOLUME_TYPES,
+};
 use crate::controller::database::build;
 use crate::controller::database::cause::LONGEST_NAME;
-use crate::controller::database::cause::{InvalidSpec, TlsRefusal};
+use crate::controller::database::cause::{InvalidSpec, TlsRefusal, WalArchiveRefusal};
 use crate::controller::database::in_place;
 use crate::controller::database::observe::Observed;
 use crate::controller::engine_container::engine_of;
@@ -36,6 +38,7 @@ pub fn invalid(observed: &Observed) -> Option<InvalidSpec> {
         .or_else(|| placement(observed))
         .or_else(|| access(observed))
         .or_else(|| tls(observed).map(InvalidSpec::Tls))
+        .or_else(|| wal_archive(observed).map(InvalidSpec::WalArchive))
         .or_else(|| resources(observed))
 }
 
@@ -59,12 +62,17 @@ fn older_engine(observed: &Observed) -> Option<InvalidSpec> {
         .then(|| InvalidSpec::OlderEngine { version: version.clone(), started: started.clone() })
 }
 
+/// What the data was restored from, as long as no engine has served it.
+fn unserved(observed: &Observed) -> Option<&Restored> {
+    let status = observed.database.status.as_ref()?;
+    let is_unserved = observed.volume.ours().is_some_and(|it| in_place::is_unserved(&observed.database, it));
+    status.restored.as_ref().filter(|_| status.first_ready_at.is_none() || is_unserved)
+}
+
 /// A version that does not read the data that the database began with. Until an engine has served from that
 /// data, nothing else says what wrote it.
 fn restored_version(observed: &Observed) -> Option<InvalidSpec> {
-    let status = observed.database.status.as_ref()?;
-    let is_unserved = observed.volume.ours().is_some_and(|it| in_place::is_unserved(&observed.database, it));
-    let restored = status.restored.as_ref().filter(|_| status.first_ready_at.is_none() || is_unserved)?;
+    let restored = unserved(observed)?;
     let engine = &observed.database.spec.engine;
     let version = engine.version.clone().unwrap_or_default();
     let wrote = restored.engine_version.as_deref();
@@ -210,6 +218,33 @@ fn tls(observed: &Observed) -> Option<TlsRefusal> {
         EngineType::Custom => tls.required.then_some(TlsRefusal::CustomRequired),
         EngineType::Postgresql => None,
     }
+}
+
+/// What keeps the engine from archiving its write-ahead log. A server whose wal_level is minimal does not
+/// start with an archive (PostgreSQL documentation, "wal_level").
+fn wal_archive(observed: &Observed) -> Option<WalArchiveRefusal> {
+    let spec = &observed.database.spec;
+    let Some(archive) = &spec.wal_archive else {
+        let is_recovered = unserved(observed).is_some_and(|restored| restored.recovery.is_some());
+        return is_recovered.then_some(WalArchiveRefusal::Recovering);
+    };
+    if !is_bucket(&archive.destination) || build::archive_port(archive).is_none() {
+        return Some(WalArchiveRefusal::Form);
+    }
+    if spec.engine.kind != EngineType::Postgresql {
+        return Some(WalArchiveRefusal::Engine);
+    }
+    if spec.adopt.is_some() {
+        return Some(WalArchiveRefusal::Adopted);
+    }
+    let mut levels = spec.config.iter().filter(|(key, _)| key.eq_ignore_ascii_case("wal_level"));
+    levels.any(|(_, value)| value.0.eq_ignore_ascii_case("minimal")).then_some(WalArchiveRefusal::WalLevel)
+}
+
+fn is_bucket(destination: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"._=/-".contains(&byte);
+    let path = destination.strip_prefix("s3://").unwrap_or_default();
+    path.bytes().all(is_known) && path.split('/').all(|part| !part.is_empty())
 }
 
 fn is_cidr(text: &str) -> bool {

@@ -9,6 +9,7 @@ mod restore;
 mod rotation;
 mod tls;
 mod upgrade;
+mod wal_archive;
 
 use self::causes::{alterations, node_deletions, replace_causes, restart_causes};
 use super::*;
@@ -339,6 +340,7 @@ fn others() -> Vec<(&'static str, String)> {
     rows.extend(next_start::sentences());
     rows.extend(auto_grow::sentences());
     rows.extend(reload::sentences().into_iter().chain(rotation::sentences()).chain(tls::sentences()));
+    rows.extend(wal_archive::sentences());
     rows.extend(replace_causes().iter().map(|cause| ("ReplaceCause", cause.message())));
     rows.extend(restart_causes().iter().map(|cause| ("RestartCause", cause.message())));
     rows.extend(alterations().iter().map(|alteration| ("Alteration", alteration.message())));

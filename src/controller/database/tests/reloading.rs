@@ -83,7 +83,7 @@ fn loading() -> Observed {
 
 /// The engine has said this.
 fn answered(mut world: Observed, answer: Result<Verdict, &str>) -> Observed {
-    world.settings = Some(answer.map_err(str::to_owned));
+    world.answers.settings = Some(answer.map_err(str::to_owned));
     world
 }
 

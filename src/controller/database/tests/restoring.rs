@@ -40,17 +40,15 @@ fn restored() -> Restored {
         taken_at: None,
         consistency: Consistency::EngineCheckpoint,
         engine_version: Some("9.3.4".to_owned()),
+        recovery: None,
     }
 }
 
 /// A new Database that names a Backup of which this is known.
 fn new(view: RestoreView) -> Observed {
     let mut observed = empty(json!({}), json!({}));
-    observed.database.spec.restore = Some(Restore {
-        backup_name: Some("nightly".to_owned()),
-        snapshot_id: None,
-        initialization_rate: None,
-    });
+    observed.database.spec.restore =
+        Some(Restore { backup_name: Some("nightly".to_owned()), ..Restore::default() });
     observed.kept.restore = view;
     observed
 }
@@ -186,8 +184,7 @@ fn a_backup_that_is_deleted_with_its_snapshot_is_restored_only_where_it_waits_fo
         assert_eq!(found.as_ref().is_err_and(is), expected == "Ending", "{situation}");
         assert_eq!(uses(&database, &backup), expected == "Ok", "{situation}: the deletion waits for it");
         let id = SnapshotId("snap-1".to_owned());
-        database.spec.restore =
-            Some(Restore { backup_name: None, snapshot_id: Some(id.clone()), initialization_rate: None });
+        database.spec.restore = Some(Restore { snapshot_id: Some(id.clone()), ..Restore::default() });
         let has_snapshot = backup.status.as_ref().is_some_and(|it| it.snapshot_id.is_some());
         let is_ending = ending(&id, std::slice::from_ref(&backup), &database).is_some();
         assert_eq!(is_ending, expected == "Ending" && has_snapshot, "{situation}: by its id");

@@ -126,6 +126,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         password_generation: None,
         config: None,
         tls: None,
+        wal_archive: None,
         auto_grow: None,
         served: Some(served),
         replacement,
@@ -148,12 +149,10 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
     };
     assert_eq!(first_ready_at.map(|at| at.0), Some(now()));
     assert_eq!((served.pod_uid.as_str(), &served.went_back), ("pod-uid", &None));
-    assert_eq!(
-        applied.unwrap().stateful_set.map(|set| (set.uid, set.generation)),
-        Some(("set-uid".into(), 5))
-    );
-    assert_eq!((replacement, history), (None, Vec::new()));
-    assert_eq!(run.map(|run| run.pod_uid), Some("pod-uid".to_owned()));
+    let applied = applied.unwrap().stateful_set.map(|set| (set.uid, set.generation));
+    assert_eq!(applied, Some(("set-uid".into(), 5)));
+    let run = run.map(|run| run.pod_uid);
+    assert_eq!((replacement, history, run.as_deref()), (None, Vec::new(), Some("pod-uid")));
     assert_eq!((observed_generation, engine_version.as_deref()), (Some(3), Some("9.3.4")));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
     assert_eq!(

@@ -50,6 +50,7 @@ fn what_wrote_the_data_of_a_backup_is_compared_until_an_engine_has_served_it() {
             taken_at: None,
             consistency,
             engine_version: Some("9.3.4".to_owned()),
+            recovery: None,
         });
         line(&plan(&world, now()))
     };

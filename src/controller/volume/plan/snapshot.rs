@@ -105,8 +105,8 @@ fn contents(observed: &Observed) -> BTreeMap<String, String> {
         } else {
             Consistency::CrashConsistent
         };
-        let file_system = observed.volume.spec.file_system;
-        Contents::of(database, file_system, observed.around.namespace_uid.clone()).tags(consistency.as_str())
+        Contents::of(database, &observed.volume, observed.around.namespace_uid.clone())
+            .tags(consistency.as_str())
     };
     let mut tags = class_tags(&observed.volume, observed.class.as_ref());
     tags.extend(observed.owner.iter().flat_map(of));

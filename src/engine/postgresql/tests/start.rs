@@ -14,12 +14,12 @@ use crate::api::keys::USER_COMMENT;
 use crate::engine::postgresql::START;
 
 /// A volume, and stand-ins for PostgreSQL's programs that write down how they were called.
-struct Container {
+pub(super) struct Container {
     folder: TempDir,
 }
 
 impl Container {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let container = Self { folder: TempDir::new().unwrap() };
         fs::create_dir_all(container.volume()).unwrap();
         fs::create_dir_all(container.path("bin")).unwrap();
@@ -41,15 +41,15 @@ impl Container {
         program(&self.path("bin"), "initdb", &format!("echo \"initdb $*\" >>\"$CALLS\"\n{find}\n{body}"));
     }
 
-    fn path(&self, below: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, below: &str) -> std::path::PathBuf {
         self.folder.path().join(below)
     }
 
-    fn volume(&self) -> std::path::PathBuf {
+    pub(super) fn volume(&self) -> std::path::PathBuf {
         self.path("volume")
     }
 
-    fn put(&self, file: &str, text: &str) {
+    pub(super) fn put(&self, file: &str, text: &str) {
         let path = self.volume().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -59,7 +59,7 @@ impl Container {
         self.start_with(&[])
     }
 
-    fn start_with(&self, variables: &[(&str, &Path)]) -> Output {
+    pub(super) fn start_with(&self, variables: &[(&str, &Path)]) -> Output {
         let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
         Command::new("/bin/sh")
             .args(["-c", START])
@@ -79,12 +79,12 @@ impl Container {
             .unwrap()
     }
 
-    fn starts(&self, variables: &[(&str, &Path)]) {
+    pub(super) fn starts(&self, variables: &[(&str, &Path)]) {
         let output = self.start_with(variables);
         assert!(output.status.success(), "{output:?}");
     }
 
-    fn calls(&self) -> String {
+    pub(super) fn calls(&self) -> String {
         let calls = fs::read_to_string(self.path("calls")).unwrap_or_default();
         calls.replace(&self.volume().display().to_string(), "VOLUME")
     }
@@ -109,12 +109,12 @@ impl Container {
     }
 }
 
-const INITDB: &str = "initdb --pgdata=VOLUME/17/data.unfinished --username=admin \
+pub(super) const INITDB: &str = "initdb --pgdata=VOLUME/17/data.unfinished --username=admin \
                       --pwfile=/run/freehold/credentials/password \
                       --auth=scram-sha-256 --data-checksums --encoding=UTF8 --locale=C.UTF-8\n\
                       postgres --single -D VOLUME/17/data.unfinished -c exit_on_error=on postgres\n\
                       CREATE DATABASE \"app\"\n";
-const SERVES: &str = "postgres -D VOLUME/17/data -c allow_alter_system=off -c config_file=/etc/freehold/postgresql.conf -c \
+pub(super) const SERVES: &str = "postgres -D VOLUME/17/data -c allow_alter_system=off -c config_file=/etc/freehold/postgresql.conf -c \
                       hba_file=/etc/freehold/pg_hba.conf -c listen_addresses=* -c port=5432 -c \
                       unix_socket_directories=/var/run/postgresql -c logging_collector=off -c fsync=on -c \
                       full_page_writes=on\n";

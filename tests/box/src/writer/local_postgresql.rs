@@ -38,10 +38,7 @@ impl LocalPostgresql {
     ///
     /// When `initdb` fails, with what it printed.
     pub fn create() -> io::Result<Option<Self>> {
-        if !Path::new(PROGRAMS).join("postgres").exists() {
-            // Not by `eprintln!`, which the test harness keeps to itself.
-            let line = format!("NOT RUN: {PROGRAMS}/postgres is not there (Debian: postgresql-15)\n");
-            io::Write::write_all(&mut io::stderr(), line.as_bytes())?;
+        if programs()?.is_none() {
             return Ok(None);
         }
         let folder = tempfile::tempdir()?;
@@ -175,6 +172,21 @@ impl LocalPostgresql {
         let (program, args) = program("postgres", args);
         Process::start(Launch { name: "postgres", program: &program, args, folder: self.folder.path() })
     }
+}
+
+/// Where the server's programs are. `None`, and it says so, where PostgreSQL is not installed.
+///
+/// # Errors
+///
+/// When nothing can be said.
+pub fn programs() -> io::Result<Option<&'static str>> {
+    if Path::new(PROGRAMS).join("postgres").exists() {
+        return Ok(Some(PROGRAMS));
+    }
+    // Not by `eprintln!`, which the test harness keeps to itself.
+    let line = format!("NOT RUN: {PROGRAMS}/postgres is not there (Debian: postgresql-15)\n");
+    io::Write::write_all(&mut io::stderr(), line.as_bytes())?;
+    Ok(None)
 }
 
 /// A connection as this access says. It ends with the handle.

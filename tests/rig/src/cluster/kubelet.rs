@@ -219,13 +219,13 @@ fn has_volumes(seen: &Seen, pod: &Value) -> bool {
     is_bound && seen.volumes_of(pod).all(is_attached)
 }
 
-/// Whether the Secrets and ConfigMaps that the pod mounts are there.
+/// Whether the Secrets and ConfigMaps that the pod mounts are there, without those that are optional.
 fn has_references(server: &Server, pod: &Value) -> bool {
     let namespace = text(&pod["metadata"]["namespace"]);
     let (secrets, maps) = (server.objects("secrets"), server.objects("configmaps"));
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     let is_there = |volume: &Value| {
-        let secret = volume["secret"]["secretName"].as_str();
+        let secret = volume["secret"]["secretName"].as_str().filter(|_| volume["secret"]["optional"] != true);
         let map = volume["configMap"]["name"].as_str();
         secret.is_none_or(|name| named(&secrets, namespace, name).is_some())
             && map.is_none_or(|name| named(&maps, namespace, name).is_some())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, Time};
 use kube::ResourceExt;
 
 use crate::api::database::{FormerData, Restored, RestoredInPlace};
@@ -17,13 +17,14 @@ use crate::controller::database::plan::restore::{Backup, backup};
 use crate::controller::database::plan::{permission, prerequisites, total_storage};
 use crate::controller::database::upgrade::{self, Phase};
 use crate::controller::database::wait::{DatabaseWait, RestoreWait};
+use crate::controller::restoring::RestoreRefusal;
 use crate::time::whole_second;
 
 /// Begins, if the backup fits and everything that the spec says can be carried out: an engine that is stopped
 /// for it must be able to start again.
 pub(super) fn begun(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let (due, volume) = requested(observed)?;
-    let Backup::Fits(restored) = backup(observed) else { return None };
+    let Backup::Fits(restored) = judged(observed, &due, now) else { return None };
     let record = record(observed, &due, volume, &restored, now)?;
     if !observed.database.spec.running || !can_start(observed, &record) {
         return None;
@@ -31,6 +32,16 @@ pub(super) fn begun(observed: &Observed, now: Timestamp) -> Option<Plan> {
     let wait = RestoreWait::Recording(restored.snapshot_id);
     let actions = vec![Action::RecordRestoreInPlace(Box::new(record))];
     Some(Plan::act(actions, DatabaseWait::Restore(wait)).requeue(observed.timing.requeue_interval))
+}
+
+/// Whether the backup that is to be restored in place fits. A database that serves is not stopped for a
+/// moment that has not come, which no log has.
+fn judged(observed: &Observed, due: &Due, now: Timestamp) -> Backup {
+    let until = due.backup.point_in_time.as_ref();
+    match until.and_then(|until| until.time.as_ref()) {
+        Some(MicroTime(wanted)) if *wanted > now => Backup::Refused(RestoreRefusal::TooLate(*wanted)),
+        Some(_) | None => backup(observed, until),
+    }
 }
 
 /// The restore in place that is to begin, and the Volume that makes room for it.
@@ -120,7 +131,7 @@ pub(super) fn refused(observed: &Observed, now: Timestamp) -> Option<(RestoreWai
     let (due, volume) = requested(observed).filter(|(due, _)| !due.is_of_upgrade())?;
     // Backups are not watched.
     let (soon, slowly) = (observed.timing.requeue_interval, slowly(observed));
-    Some(match backup(observed) {
+    Some(match judged(observed, &due, now) {
         Backup::Refused(refusal) => (RestoreWait::RefusedInPlace(refusal), slowly),
         Backup::Awaited(wait) => (wait, soon),
         Backup::Fits(_) if !observed.database.spec.running => (RestoreWait::Paused, slowly),

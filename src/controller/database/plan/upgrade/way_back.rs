@@ -51,7 +51,7 @@ pub(super) fn going_back(observed: &Observed, upgrade: &Upgrade, now: Timestamp)
         return Plan::act(actions, waiting).requeue(observed.timing.requeue_interval);
     }
     let soon = observed.timing.requeue_interval;
-    let wait = match backup(observed) {
+    let wait = match backup(observed, None) {
         // EC2 lists it later than it has started it.
         Backup::Refused(RestoreRefusal::NotOurs(_)) if is_expected(observed, upgrade) => {
             awaiting_snapshot(upgrade)

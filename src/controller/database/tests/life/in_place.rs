@@ -30,6 +30,7 @@ pub(super) fn request(spec: &mut DatabaseSpec) {
         generation: 1,
         backup_name: Some("nightly".to_owned()),
         snapshot_id: None,
+        point_in_time: None,
         initialization_rate: None,
         timeout_minutes: 5,
     };

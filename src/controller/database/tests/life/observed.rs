@@ -35,13 +35,13 @@ impl Life {
             attachment: self.attachment(),
             core_nodes: self.machines.iter().filter_map(|machine| machine.core_node.clone()).collect(),
             labelled: self.labelled().cloned().collect(),
-            settings: None,
+            answers: EngineAnswers::default(),
             disk: None,
             torn_down: TornDown::default(),
             network: let_in(),
             timing: Timing::default(),
         };
-        observed.settings = question(&observed).map(|(_, change)| Ok(Self::verdict(&change)));
+        observed.answers.settings = question(&observed).map(|(_, change)| Ok(Self::verdict(&change)));
         observed
     }
 }

@@ -25,6 +25,10 @@ pub(super) fn waits() -> Vec<DatabaseWait> {
         RestoreRefusal::Version { wrote: t("9.3.4"), same_major: true },
         RestoreRefusal::FileSystem(t("ext4")),
         RestoreRefusal::Larger(200),
+        RestoreRefusal::NotArchived(t("snap-1")),
+        RestoreRefusal::NoArchive,
+        RestoreRefusal::TooLate(at(0)),
+        RestoreRefusal::TooEarly { wanted: at(0), taken_at: at(60) },
         RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("."), wants: t("17/data") },
         RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("pgdata"), wants: t(".") },
         RestoreRefusal::Layout { snapshot: t("snap-1"), has: t("unknown"), wants: t(".") },
@@ -84,5 +88,6 @@ fn restored() -> Restored {
         taken_at: None,
         consistency: Consistency::EngineCheckpoint,
         engine_version: None,
+        recovery: None,
     }
 }
