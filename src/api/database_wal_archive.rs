@@ -74,7 +74,6 @@ pub struct WalArchiveStatus {
 
 /// Whether an engine archives its write-ahead log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[cfg_attr(test, derive(strum::EnumIter))]
 pub enum WalArchiveState {
     /// It does.
     Archiving,

@@ -101,7 +101,6 @@ pub enum InvalidSpec {
 
 /// Why a database cannot archive its write-ahead log as its spec requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(test, derive(strum::EnumIter))]
 pub enum WalArchiveRefusal {
     /// Its engine is not PostgreSQL.
     Engine,

@@ -63,7 +63,7 @@ async fn recovered(strike: Option<Strike>) -> (usize, usize) {
         json!({"restoreInPlace": {"generation": 1, "backupName": "one", "pointInTime": until}})
     };
     house.patch(&request("2000-01-01T00:00:00Z")).await;
-    let is_refused = |it: &House| it.has("RestoreRefused") && it.attached() == first;
+    let is_refused = |it: &House| it.waits_for("RestoreRefused") && it.attached() == first;
     house.until("an earlier moment is refused", LONG, is_refused).await;
     house
         .patch(&json!({"restoreInPlace": {"generation": 2, "pointInTime": {"time": "2999-01-01T00:00:00Z"}}}))
@@ -101,21 +101,11 @@ fn postgresql_archives_its_log_and_is_recovered_by_it_whatever_an_operator_is_st
 }
 
 impl House {
-    fn conditions(&self) -> Vec<Value> {
-        let database = self.database().unwrap_or_default();
-        database["status"]["conditions"].as_array().cloned().unwrap_or_default()
-    }
-
     /// Whether the condition of the archive has this status for this reason.
     fn archive_is(&self, status: &str, reason: &str) -> bool {
         let is_it =
             |it: &Value| it["type"] == "WalArchived" && it["status"] == status && it["reason"] == reason;
         self.conditions().iter().any(is_it)
-    }
-
-    /// Whether the Database waits for this reason.
-    fn has(&self, reason: &str) -> bool {
-        self.conditions().iter().any(|it| it["type"] == "Ready" && it["reason"] == reason)
     }
 
     /// The value of a variable of the pod's container.

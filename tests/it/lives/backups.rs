@@ -146,9 +146,7 @@ impl House {
     }
 
     fn is_volume_lost(&self) -> bool {
-        let conditions = self.database().map(|it| it["status"]["conditions"].clone());
-        let conditions = conditions.as_ref().and_then(Value::as_array).into_iter().flatten();
-        conditions.into_iter().any(|it| it["type"] == "VolumeReady" && it["reason"] == "VolumeLost")
+        self.conditions().iter().any(|it| it["type"] == "VolumeReady" && it["reason"] == "VolumeLost")
     }
 
     async fn remove_backup(&self, name: &str) {

@@ -100,7 +100,8 @@ pub async fn renewed(strike: Option<Strike>) -> (usize, usize) {
     house.start();
     let (engine, tls) = (json!({"type": "postgresql", "version": "17.6"}), json!({"secretName": SECRET}));
     house.create(&json!({"deletionPolicy": "Delete", "engine": engine, "tls": tls})).await;
-    let awaits = |it: &House| it.certificate_is("False", "CertificateUnusable") && it.is_waiting();
+    let awaits =
+        |it: &House| it.certificate_is("False", "CertificateUnusable") && it.waits_for("CertificateUnusable");
     house.until("the certificate is awaited", LONG, awaits).await;
     assert!(house.server.objects("statefulsets.apps").is_empty(), "nothing is started without it");
     let before = house.chaos.effects();
@@ -119,7 +120,8 @@ pub async fn renewed(strike: Option<Strike>) -> (usize, usize) {
     house.until_shown(&third).await;
     assert_eq!(house.uid_of_pod(), pod, "nothing restarts");
     house.patch(&json!({"tls": {"secretName": "another"}})).await;
-    let is_refused = |it: &House| it.certificate_is("False", "CertificateUnusable") && it.is_waiting();
+    let is_refused =
+        |it: &House| it.certificate_is("False", "CertificateUnusable") && it.waits_for("CertificateUnusable");
     house.until("another Secret is awaited", LONG, is_refused).await;
     assert_eq!(house.uid_of_pod(), pod, "the engine goes on with the certificate that it has");
     house.patch(&json!({"tls": null})).await;
@@ -167,13 +169,6 @@ impl House {
                 && it["observedGeneration"] == database["metadata"]["generation"]
         };
         conditions.iter().any(is_it)
-    }
-
-    /// Whether the Database waits for its certificate.
-    fn is_waiting(&self) -> bool {
-        let conditions = self.database().unwrap_or_default()["status"]["conditions"].clone();
-        let is_it = |it: &Value| it["type"] == "Ready" && it["reason"] == "CertificateUnusable";
-        conditions.as_array().is_some_and(|all| all.iter().any(is_it))
     }
 
     /// Waits until the engine shows this certificate, and the Database says so.

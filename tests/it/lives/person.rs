@@ -133,6 +133,17 @@ impl House {
         })
     }
 
+    /// The conditions of the database.
+    pub fn conditions(&self) -> Vec<Value> {
+        let database = self.database().unwrap_or_default();
+        database["status"]["conditions"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Whether the database waits for this reason.
+    pub fn waits_for(&self, reason: &str) -> bool {
+        self.conditions().iter().any(|it| it["type"] == "Ready" && it["reason"] == reason)
+    }
+
     /// Waits until the database is ready.
     pub async fn until_ready(&self, limit: Duration) {
         self.until("the database is ready", limit, Self::is_ready).await;

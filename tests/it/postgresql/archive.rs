@@ -6,7 +6,6 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use freehold::engine::archiver::Archiver;
 use freehold::engine::client::{Access, Engines as _, PgWire, Tls};
@@ -15,11 +14,10 @@ use freehold_box::writer::local_postgresql;
 use nix::unistd::geteuid;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
-use tokio::time::sleep;
 
 use super::{connected, sql};
 use crate::kit::installed;
-use crate::kit::wait::{LIMIT, until};
+use crate::kit::wait::until;
 
 const KEY: (&str, &str) = ("AKIAARCHIVE", "a-secret-of-the-test");
 
@@ -167,15 +165,15 @@ impl Pod {
     /// Starts it, and waits until it lets the administrator in. PostgreSQL refuses to start as long as one of
     /// its parts of before has not noticed a kill.
     async fn serves(&mut self) {
-        let (started, access) = (Instant::now(), self.access());
         self.launch();
-        while let Err(error) = connected(&access).await.map(drop) {
-            assert!(started.elapsed() < LIMIT, "{error}: {}", self.log());
+        until("PostgreSQL letting the administrator in", || {
             if self.process.as_mut().is_some_and(|process| process.ended().is_some()) {
                 self.launch();
             }
-            sleep(Duration::from_millis(100)).await;
-        }
+            let (access, log) = (self.access(), self.log());
+            async move { connected(&access).await.map(drop).map_err(|error| format!("{error}: {log}")) }
+        })
+        .await;
     }
 
     fn log(&self) -> String {

@@ -11,6 +11,7 @@ mod memory;
 mod network_policy;
 mod node;
 mod noted;
+mod pod_parts;
 mod recovery;
 mod released;
 mod secret;

@@ -2,9 +2,10 @@
 //! checkpoint: the engine is to recover from it, at its first start and at no later one.
 
 use k8s_openapi::api::core::v1::{
-    Capabilities, Container, EnvVar, PodSpec, ResourceRequirements, SecurityContext, VolumeMount,
+    Capabilities, Container, PodSpec, ResourceRequirements, SecurityContext, VolumeMount,
 };
 
+use super::pod_parts::text;
 use crate::api::Database;
 use crate::api::backup::Consistency;
 use crate::api::database::Restored;
@@ -42,11 +43,7 @@ pub fn container(
     resources: ResourceRequirements,
 ) -> Option<Container> {
     let (script, restored) = (profile.recovery?, source(database, profile)?);
-    let from = EnvVar {
-        name: RESTORED_FROM.to_owned(),
-        value: Some(restored.snapshot_id.0.clone()),
-        value_from: None,
-    };
+    let from = text(RESTORED_FROM, restored.snapshot_id.0.clone());
     Some(Container {
         name: CONTAINER.to_owned(),
         image: Some(profile.image.clone()),

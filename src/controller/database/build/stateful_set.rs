@@ -7,15 +7,15 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::{StatefulSet, StatefulSetSpec, StatefulSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{
     Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar,
-    EnvVarSource, ExecAction, HTTPGetAction, KeyToPath, LocalObjectReference,
-    PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec, PodTemplateSpec, Probe,
-    ResourceRequirements, SeccompProfile, SecretKeySelector, SecretVolumeSource, SecurityContext,
-    TCPSocketAction, Toleration, Volume, VolumeMount,
+    EnvVarSource, ExecAction, HTTPGetAction, LocalObjectReference, PersistentVolumeClaimVolumeSource,
+    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, SeccompProfile,
+    SecretKeySelector, SecurityContext, TCPSocketAction, Toleration, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
+use super::pod_parts::{mount, secret, text};
 use super::{inputs_hash, owned, recovery, tls};
 use crate::api::Database;
 use crate::api::database::{EngineType, ResourceQuantity, Resources};
@@ -221,21 +221,7 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
         mounts.push(mount("config", config.path, Some(true)));
     }
     if let Some(directory) = profile.password_directory {
-        volumes.push(Volume {
-            name: "credentials".to_owned(),
-            secret: Some(SecretVolumeSource {
-                secret_name: Some(names.credentials_secret.clone()),
-                // Readable by the engine's group only.
-                default_mode: Some(0o440),
-                items: Some(vec![KeyToPath {
-                    key: "password".to_owned(),
-                    path: "password".to_owned(),
-                    mode: None,
-                }]),
-                optional: None,
-            }),
-            ..Volume::default()
-        });
+        volumes.push(secret("credentials", &names.credentials_secret, &["password"], None));
         mounts.push(mount("credentials", directory, Some(true)));
     }
     for (number, scratch) in profile.scratch.iter().enumerate() {
@@ -248,10 +234,6 @@ fn mounts(names: &Names, profile: &Profile) -> (Vec<Volume>, Vec<VolumeMount>) {
     (volumes, mounts)
 }
 
-pub(super) fn mount(name: &str, path: &str, read_only: Option<bool>) -> VolumeMount {
-    VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), read_only, ..VolumeMount::default() }
-}
-
 /// What the engine reads, and for data with lost credentials that it gets new ones.
 fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<EnvVar> {
     // The data of a backup has the password of the Database that it was taken of, or of that time.
@@ -260,8 +242,6 @@ fn environment(database: &Database, names: &Names, profile: &Profile) -> Vec<Env
     let is_of_other =
         database.spec.storage.new_credentials || database.spec.restore.is_some() || is_recovered;
     let mark = in_place::credentials_mark(database).or_else(|| is_of_other.then(|| names.uid.clone()));
-    let text =
-        |name: &str, value: String| EnvVar { name: name.to_owned(), value: Some(value), value_from: None };
     let mark = mark.filter(|_| database.spec.engine.kind == EngineType::Postgresql);
     let is_locked = mark.is_some() && in_place::is_of_backup(database);
     let renewed = mark.map(|mark| text(NEW_CREDENTIALS, mark));

@@ -1,7 +1,8 @@
 //! Builds what the pod has of the certificate of `spec.tls`.
 
-use k8s_openapi::api::core::v1::{KeyToPath, PodSpec, SecretVolumeSource, Volume};
+use k8s_openapi::api::core::v1::{PodSpec, Volume};
 
+use super::pod_parts::secret;
 use crate::api::Database;
 use crate::api::database::{EngineType, Tls};
 use crate::api::keys::{TLS_CERT, TLS_KEY};
@@ -19,18 +20,7 @@ pub fn variable(database: &Database) -> Option<(&'static str, &'static str)> {
 
 /// The certificate and its key, and nothing else of the Secret.
 pub fn volume(tls: &Tls) -> Volume {
-    let file = |name: &str| KeyToPath { key: name.to_owned(), path: name.to_owned(), mode: None };
-    Volume {
-        name: VOLUME.to_owned(),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(tls.secret_name.clone()),
-            // Readable by the engine's group only: PostgreSQL takes no key that others can read.
-            default_mode: Some(0o440),
-            items: Some(vec![file(TLS_CERT), file(TLS_KEY)]),
-            optional: None,
-        }),
-        ..Volume::default()
-    }
+    secret(VOLUME, &tls.secret_name, &[TLS_CERT, TLS_KEY], None)
 }
 
 /// How the operator connects to the engine of a pod with this spec: over TLS, if it was started with it.

@@ -2,14 +2,14 @@
 //! and up to which moment restored data is recovered.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
-use k8s_openapi::api::core::v1::{EnvVar, KeyToPath, PodSpec, SecretVolumeSource, Volume};
+use k8s_openapi::api::core::v1::{PodSpec, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 
-use super::stateful_set::mount;
+use super::pod_parts::{mount, secret, text};
 use crate::api::database::{PointInTime, Recovery, WalArchive};
 use crate::api::keys::{AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN};
 use crate::api::{Database, VolumeId};
-use crate::controller::engine_container::CONTAINER;
+use crate::controller::engine_container::{CONTAINER, engine_of};
 use crate::engine::postgresql::{
     WAL_ARCHIVE, WAL_ARCHIVE_CREDENTIALS, WAL_ARCHIVE_ENDPOINT, WAL_ARCHIVE_FOLDER, WAL_ARCHIVE_INTERVAL,
     WAL_RECOVERY, WAL_RECOVERY_ARCHIVE, WAL_RECOVERY_FOLDER, WAL_RECOVERY_TARGET,
@@ -49,16 +49,11 @@ fn add(pod: &mut PodSpec, archive: &WalArchive, volume: &VolumeId, recovery: Opt
     let Some(engine) = pod.containers.iter_mut().find(|container| container.name == CONTAINER) else {
         return;
     };
-    let variable = |(name, value): (&str, String)| EnvVar {
-        name: name.to_owned(),
-        value: Some(value),
-        value_from: None,
-    };
-    engine.env.get_or_insert_default().extend(variables.into_iter().map(variable));
-    if let Some(secret) = &archive.secret_name {
+    engine.env.get_or_insert_default().extend(variables.into_iter().map(|(name, value)| text(name, value)));
+    if let Some(name) = &archive.secret_name {
         let mounts = engine.volume_mounts.get_or_insert_default();
         mounts.push(mount(VOLUME, WAL_ARCHIVE_CREDENTIALS, Some(true)));
-        pod.volumes.get_or_insert_default().push(credentials(secret));
+        pod.volumes.get_or_insert_default().push(credentials(name));
     }
 }
 
@@ -73,19 +68,9 @@ fn target(until: &PointInTime) -> Option<String> {
 }
 
 /// A pod starts without them: what serves is not to depend on its archive.
-fn credentials(secret: &str) -> Volume {
-    let file = |name: &str| KeyToPath { key: name.to_owned(), path: name.to_owned(), mode: None };
-    let files = [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN].map(file);
-    Volume {
-        name: VOLUME.to_owned(),
-        secret: Some(SecretVolumeSource {
-            secret_name: Some(secret.to_owned()),
-            default_mode: Some(0o440),
-            items: Some(files.to_vec()),
-            optional: Some(true),
-        }),
-        ..Volume::default()
-    }
+fn credentials(name: &str) -> Volume {
+    let keys = [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN];
+    secret(VOLUME, name, &keys, Some(true))
 }
 
 /// Whether the engine of this pod is one of this EBS volume: it archives its log in the folder of that, if it
@@ -106,7 +91,7 @@ fn recovery(database: &Database) -> Option<(&str, &Recovery)> {
 }
 
 fn value<'a>(pod: &'a PodSpec, name: &str) -> Option<&'a str> {
-    let engine = pod.containers.iter().find(|container| container.name == CONTAINER)?;
+    let engine = engine_of(&pod.containers, None)?;
     engine.env.iter().flatten().find(|it| it.name == name)?.value.as_deref()
 }
 
