@@ -236,7 +236,7 @@ pub fn context(
         own_writes,
         secrets: Recent::new(settings.time_scale),
         pods: Recent::new(settings.time_scale),
-        archivers: Recent::new(settings.time_scale),
+        archivers: Arc::new(Recent::new(settings.time_scale)),
         standing: Recent::new(settings.time_scale),
         fleet: Fleet::of(scopes(settings).len()),
         pulse: Pulse::default(),

@@ -5,6 +5,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::ids::VolumeId;
+
 /// Where PostgreSQL archives its write-ahead log (WAL): in a bucket of S3, or of a service with its API. A
 /// change restarts the database.
 #[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,14 +64,25 @@ pub struct WalArchiveStatus {
     #[serde(rename = "podUID")]
     pub pod_uid: String,
 
-    /// Where: spec.walArchive.destination, with the folder of the volume.
-    pub folder: String,
+    /// Where: spec.walArchive.destination, when its pod was started.
+    pub destination: String,
+
+    /// The EBS volume that the log is of, whose folder it is there.
+    #[serde(rename = "volumeID")]
+    pub volume_id: VolumeId,
 
     /// Whether it does.
     pub state: WalArchiveState,
 
     /// Since when it was seen so.
     pub since: Time,
+}
+
+impl WalArchiveStatus {
+    /// The folder that the files of the log are in.
+    pub fn folder(&self) -> String {
+        format!("{}/{}", self.destination, self.volume_id.0)
+    }
 }
 
 /// Whether an engine archives its write-ahead log.

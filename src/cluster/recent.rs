@@ -33,6 +33,12 @@ impl<T: Clone> Recent<T> {
         answers.get(key).filter(|(at, _)| at.elapsed() < self.moment).map(|(_, answer)| answer.clone())
     }
 
+    /// The last answer, also where it is asked anew just now: to show it.
+    pub fn last(&self, key: &str) -> Option<T> {
+        let answers = self.answers.lock();
+        answers.get(key).filter(|(at, _)| at.elapsed() < self.moment * 2).map(|(_, answer)| answer.clone())
+    }
+
     /// For how much longer the answer is used again; zero when it is not recent.
     pub fn left(&self, key: &str) -> Duration {
         let answers = self.answers.lock();
@@ -43,7 +49,7 @@ impl<T: Clone> Recent<T> {
     pub fn put(&self, key: &str, answer: Option<T>) {
         let mut answers = self.answers.lock();
         // What nothing asks for any more has no other end.
-        answers.retain(|_, (at, _)| at.elapsed() < self.moment);
+        answers.retain(|_, (at, _)| at.elapsed() < self.moment * 2);
         match answer {
             Some(answer) => drop(answers.insert(key.to_owned(), (Instant::now(), answer))),
             None => drop(answers.remove(key)),
@@ -70,7 +76,12 @@ mod tests {
         assert_eq!((recent.get("a"), recent.left("a")), (Some(1), Duration::from_secs(1)));
         assert_eq!((recent.get("b"), recent.left("b")), (None, Duration::ZERO));
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(recent.get("a"), None);
+        assert_eq!((recent.get("a"), recent.last("a")), (None, Some(1)));
+        recent.put("b", Some(2));
+        tokio::time::advance(Duration::from_secs(59)).await;
+        assert_eq!(recent.last("a"), Some(1), "another answer is no end of this one");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(recent.last("a"), None);
     }
 
     #[tokio::test(start_paused = true)]

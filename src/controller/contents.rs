@@ -89,8 +89,7 @@ pub fn archived_to(database: &Database, volume: &VolumeId) -> Option<String> {
         known.state,
         WalArchiveState::Archiving | WalArchiveState::Starting | WalArchiveState::Failing
     );
-    let (destination, folder) = known.folder.rsplit_once('/')?;
-    (is_kept && folder == volume.0).then(|| destination.to_owned())
+    (is_kept && known.volume_id == *volume).then(|| known.destination.clone())
 }
 
 /// The tags of its NodeClass that a snapshot of this Volume carries: those that the EBS volume was created

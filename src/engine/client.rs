@@ -90,6 +90,10 @@ pub trait Engines: Send + Sync + 'static {
     /// What PostgreSQL says of the archive of its write-ahead log. Harmless to repeat.
     async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError>;
 
+    /// Has PostgreSQL end the file of its write-ahead log that it writes to, which is archived then. Harmless
+    /// to repeat: it ends none that is empty.
+    async fn switch_log(&self, access: &Access) -> Result<(), ClientError>;
+
     /// Has the engine carry out this statement (`Profile::flush`), for as long at most: it writes what it has
     /// in memory to its volume. Harmless to repeat.
     async fn flush(
@@ -188,6 +192,10 @@ impl Engines for PgWire {
 
     async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError> {
         archiver::ask(access).await
+    }
+
+    async fn switch_log(&self, access: &Access) -> Result<(), ClientError> {
+        archiver::switch(access).await
     }
 
     async fn flush(

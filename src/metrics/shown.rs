@@ -1,17 +1,20 @@
 //! What is shown of objects, read from the watch's copies at each scrape.
 
+mod labels;
+
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::runtime::reflector::Store;
 use kube::{Resource, ResourceExt};
 use parking_lot::Mutex;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use self::labels::{BackupLabels, ConditionLabels, DatabaseLabels, NamespaceLabels, ObjectLabels};
 use super::{registered, registered_in_bytes, registered_in_seconds};
 use crate::api::verification::VerificationResult;
 use crate::api::{Backup, BackupSchedule, ConditionType, Database, Reason, Volume};
@@ -31,6 +34,7 @@ struct Families {
     databases: Family<DatabaseLabels, Gauge>,
     engine_restarts: Family<ObjectLabels, Gauge>,
     replacements: Family<ObjectLabels, Gauge>,
+    archive_lags: Family<ObjectLabels, Gauge>,
     volume_sizes: Family<ObjectLabels, Gauge>,
     volume_iops: Family<ObjectLabels, Gauge>,
     retained_volumes: Family<NamespaceLabels, Gauge>,
@@ -42,57 +46,6 @@ struct Families {
     verified_times: Family<BackupLabels, Gauge>,
     verifications_failed: Family<BackupLabels, Gauge>,
     verification_times: Family<BackupLabels, Gauge>,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ConditionLabels {
-    kind: String,
-    namespace: String,
-    name: String,
-    r#type: String,
-    status: String,
-    reason: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct DatabaseLabels {
-    namespace: String,
-    name: String,
-    engine: &'static str,
-    version: String,
-    node_class: String,
-    instance_type: String,
-    zone: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ObjectLabels {
-    namespace: String,
-    name: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct BackupLabels {
-    namespace: String,
-    database: String,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct NamespaceLabels {
-    namespace: String,
-}
-
-impl BackupLabels {
-    fn of(backup: &Backup) -> Self {
-        let namespace = backup.namespace().unwrap_or_default();
-        Self { namespace, database: backup.spec.database_name.clone() }
-    }
-}
-
-impl ObjectLabels {
-    fn of(object: &impl ResourceExt) -> Self {
-        Self { namespace: object.namespace().unwrap_or_default(), name: object.name_any() }
-    }
 }
 
 impl Shown {
@@ -121,6 +74,12 @@ impl Shown {
                 to,
                 "replacement_start_time",
                 "Since when a database has two Nodes, as Unix time",
+                Family::default(),
+            ),
+            archive_lags: registered_in_seconds(
+                to,
+                "wal_archive_lag",
+                "How long the oldest file of a database's write-ahead log that is not archived waits, as its engine said last; 0 where none does",
                 Family::default(),
             ),
             volume_sizes: registered_in_bytes(
@@ -210,6 +169,22 @@ impl Shown {
         self.each(databases, Families::database);
     }
 
+    /// From now on it is shown how far the archives of these Databases' logs are behind, as this gives it for
+    /// the UID of a pod.
+    pub fn wal_archives(
+        &self,
+        databases: Store<Database>,
+        lag: impl Fn(&str) -> Option<Duration> + Send + Sync + 'static,
+    ) {
+        self.each(databases, move |families, database| {
+            let archive = database.status.as_ref().and_then(|status| status.wal_archive.as_ref());
+            if let Some(lag) = archive.and_then(|archive| lag(&archive.pod_uid)) {
+                let seconds = lag.as_secs().try_into().unwrap_or(i64::MAX);
+                families.archive_lags.get_or_create(&ObjectLabels::of(database)).set(seconds);
+            }
+        });
+    }
+
     /// From now on these Volumes are shown.
     pub fn volumes(&self, volumes: Store<Volume>) {
         self.each(volumes, Families::volume);
@@ -282,7 +257,8 @@ impl Families {
     fn clear(&self) {
         self.conditions.clear();
         self.databases.clear();
-        for family in [&self.engine_restarts, &self.replacements, &self.volume_sizes, &self.volume_iops] {
+        let of_databases = [&self.engine_restarts, &self.replacements, &self.archive_lags];
+        for family in of_databases.into_iter().chain([&self.volume_sizes, &self.volume_iops]) {
             family.clear();
         }
         self.retained_volumes.clear();
@@ -400,7 +376,8 @@ mod tests {
     use kube::runtime::watcher::Event;
 
     use super::*;
-    use crate::api::database::{EngineRun, Replacement};
+    use crate::api::VolumeId;
+    use crate::api::database::{EngineRun, Replacement, WalArchiveState, WalArchiveStatus};
     use crate::metrics::Metrics;
 
     fn condition(kind: &str, status: &str, reason: &str) -> Condition {
@@ -514,6 +491,29 @@ mod tests {
         assert!(text.contains(&passed) && !text.contains(&failed), "{text}");
         let text = shown(serde_json::json!(null), "Failed");
         assert!(![&passed, &due, &failed].iter().any(|line| text.contains(*line)), "{text}");
+    }
+
+    #[test]
+    fn an_archive_is_shown_while_its_engine_says_how_far_behind_it_is() {
+        let metrics = Metrics::new();
+        let mut databases = Writer::default();
+        let lag = |pod: &str| (pod == "uid").then_some(Duration::from_secs(90));
+        metrics.shown().wal_archives(databases.as_reader(), lag);
+        let line = "freehold_wal_archive_lag_seconds{namespace=\"team-a\",name=\"orders\"} 90";
+        for (pod, is_shown) in [(None, false), (Some("another"), false), (Some("uid"), true)] {
+            let mut orders = database(&[]);
+            orders.status.as_mut().unwrap().wal_archive = pod.map(|pod| WalArchiveStatus {
+                pod_uid: pod.to_owned(),
+                destination: "s3://backups".to_owned(),
+                volume_id: VolumeId("vol-1".to_owned()),
+                state: WalArchiveState::Archiving,
+                since: Time(jiff::Timestamp::UNIX_EPOCH),
+            });
+            databases.apply_watcher_event(&Event::Apply(orders));
+            let text = metrics.text().unwrap();
+            assert_eq!(text.contains(line), is_shown, "{pod:?} {text}");
+            assert_eq!(text.contains("freehold_wal_archive_lag_seconds{"), is_shown, "{pod:?} {text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,6 @@ use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::{Value, json};
 
-use super::act_flush;
 use super::act_password::{give_next, prepare_next, put_next_in_force, starts_anyway, stop_for_next};
 use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
@@ -29,6 +28,7 @@ use super::written::{
     announce, forget_applied, go_back, go_back_to_served, go_on_with, of_namespace, report, report_altered,
     restore_in_place, write_down,
 };
+use super::{act_archive, act_flush};
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
@@ -89,6 +89,7 @@ async fn one(
         Action::RecordSettings(record) => {
             write_down(acted, ctx, |status| status.config = Some(record.as_ref().clone())).await?;
         }
+        Action::SwitchLog(pod_uid, access) => act_archive::switch_log(pod_uid, access, ctx).await?,
         Action::LoadCertificate(certify) => load_certificate(certify, acted, ctx, events).await?,
         Action::TakeRecord(record) => {
             hold(record, Some(&Holder::of(&acted.object)), ctx).await?;

@@ -1,6 +1,7 @@
 //! The Database controller: children in order, up and down again. It never talks to EC2.
 
 pub mod act;
+mod act_archive;
 mod act_flush;
 mod act_password;
 mod act_reload;
@@ -90,6 +91,9 @@ pub fn run(
     let store = triggers.store();
     ctx.metrics.shown().conditions(triggers.store(), alerting);
     ctx.metrics.shown().databases(triggers.store());
+    let archivers = Arc::clone(&ctx.archivers);
+    let lag = move |pod_uid: &str| archivers.last(pod_uid)??.lag();
+    ctx.metrics.shown().wal_archives(triggers.store(), lag);
     let triggers = triggers
         .woken_by(of_changed_class(&ctx, store, |it| &it.spec.node_class_name))
         .woken_by(of_changed_child(&copies.nodes))

@@ -106,7 +106,7 @@ pub struct Context {
     /// The pods of each machine, as they were last listed: those of others are not watched.
     pub pods: Recent<Vec<Pod>>,
     /// What each engine said of the archive of its log, by the UID of its pod; `None` where it said nothing.
-    pub archivers: Recent<Option<Archiver>>,
+    pub archivers: Arc<Recent<Option<Archiver>>>,
     /// For which objects nothing was torn down around them when that was last read.
     pub standing: Recent<()>,
     /// All Nodes, and the repairs that are underway.

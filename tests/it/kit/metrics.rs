@@ -31,11 +31,13 @@ pub fn text() -> String {
     let mut copy = Writer::default();
     metrics.shown().conditions(copy.as_reader(), |database: &Database| database.conditions());
     metrics.shown().databases(copy.as_reader());
+    metrics.shown().wal_archives(copy.as_reader(), |_| Some(Duration::ZERO));
     let mut database = objects::database("team-a", "default", "orders", &json!({}));
     let condition = json!({"type": "Ready", "status": "True", "reason": "AsExpected", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     database["status"] = json!({"conditions": [condition], "run": {"podUID": "uid", "restarts": 0,
-        "since": "2026-01-01T00:00:00Z"}, "replacement": {"from": "a", "to": "b", "cause": "c",
+        "since": "2026-01-01T00:00:00Z"}, "walArchive": {"podUID": "uid", "destination": "s3://backups",
+        "volumeID": "vol-1", "state": "Archiving", "since": "2026-01-01T00:00:00Z"}, "replacement": {"from": "a", "to": "b", "cause": "c",
         "startedAt": "2026-01-01T00:00:00Z"}});
     copy.apply_watcher_event(&Event::Apply(serde_json::from_value(database).unwrap()));
     let mut volumes = Writer::default();

@@ -17,6 +17,7 @@ pub mod proxy;
 pub mod real;
 pub mod rig_env;
 pub mod rights;
+pub mod s3;
 pub mod statements;
 pub mod tap;
 pub mod test_env;

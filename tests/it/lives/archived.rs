@@ -1,6 +1,8 @@
 //! Lives in which a PostgreSQL archives its write-ahead log, cannot for a while, and is recovered to a moment
 //! after its backup; and how the archive of an engine fares.
 
+use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,18 +22,32 @@ const LONG: Duration = Duration::from_secs(4 * 3600);
 
 /// How the archive of a house's engine fares.
 #[derive(Clone, Default)]
-pub struct Archive(Arc<Mutex<bool>>);
+pub struct Archive(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// The addresses of the pods whose engine was made to end a file.
+    begun: HashSet<IpAddr>,
+    refuses: bool,
+}
 
 impl Archive {
     /// Whether its bucket refuses everything from now on.
     fn refuses(&self, refuses: bool) {
-        *self.0.lock() = refuses;
+        self.0.lock().refuses = refuses;
     }
 
-    /// What the engine says.
-    pub fn says(&self) -> Archiver {
-        let has_failed = *self.0.lock();
-        Archiver { is_on: true, has_failed, has_archived: !has_failed, waits: Duration::ZERO }
+    /// The engine at this address ends a file of its log.
+    pub fn begin(&self, address: IpAddr) {
+        self.0.lock().begun.insert(address);
+    }
+
+    /// What the engine at this address says.
+    pub fn says(&self, address: IpAddr) -> Archiver {
+        let state = self.0.lock();
+        let (has_begun, has_failed) = (state.begun.contains(&address), state.refuses);
+        let waits = (has_begun && has_failed).then_some(Duration::ZERO);
+        Archiver { is_on: true, has_failed, has_archived: has_begun && !has_failed, waits }
     }
 }
 

@@ -234,8 +234,16 @@ impl Engines for Reached {
     }
 
     async fn archiver(&self, access: &Access) -> Result<Archiver, ClientError> {
-        let says = |_: &mut Vec<Checkpoint>| Ok(self.passwords.archive.says());
+        let says = |_: &mut Vec<Checkpoint>| Ok(self.passwords.archive.says(access.address));
         self.passes("DescribeArchiver", access, says).await
+    }
+
+    async fn switch_log(&self, access: &Access) -> Result<(), ClientError> {
+        let switch = |_: &mut Vec<Checkpoint>| {
+            self.passwords.archive.begin(access.address);
+            Ok(())
+        };
+        self.passes("SwitchLog", access, switch).await
     }
 
     async fn flush(

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use freehold::api::database::WalArchiveState;
 use freehold::engine::archiver::Archiver;
 use freehold::engine::client::{Access, Engines as _, PgWire, Tls};
 use freehold_box::base::process::{Launch, Process};
@@ -17,52 +18,11 @@ use tempfile::TempDir;
 
 use super::{connected, sql};
 use crate::kit::installed;
+use crate::kit::s3::{KEY, REGION, S3};
 use crate::kit::wait::until;
-
-const KEY: (&str, &str) = ("AKIAARCHIVE", "a-secret-of-the-test");
 
 fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
-}
-
-/// An S3 server with an empty bucket `backups`.
-struct S3 {
-    _process: Process,
-    folder: TempDir,
-    port: u16,
-}
-
-impl S3 {
-    async fn start() -> Self {
-        let gateway = || installed::go("github.com/versity/versitygw/cmd/versitygw", "v1.8.0");
-        let program = tokio::task::spawn_blocking(gateway).await.unwrap();
-        let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
-        let data = folder.path().join("data");
-        fs::create_dir_all(data.join("backups")).unwrap();
-        let address = format!("127.0.0.1:{port}");
-        let args = ["--access", KEY.0, "--secret", KEY.1, "--port", &address, "--quiet", "posix"];
-        let args = args.into_iter().map(str::to_owned).chain([data.display().to_string()]).collect();
-        let process = Process::start(Launch { name: "s3", program: &program, args, folder: folder.path() });
-        until("the S3 server answering", || async {
-            tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.map_err(|it| it.to_string())
-        })
-        .await;
-        Self { _process: process.unwrap(), folder, port }
-    }
-
-    /// The files of the log in the folder of a volume, without their suffix.
-    fn files(&self, volume: &str) -> Vec<String> {
-        let wals = self.folder.path().join("data/backups/one").join(volume).join("wals");
-        let folders = fs::read_dir(&wals).into_iter().flatten().map(|it| it.unwrap().path());
-        let below = |path: PathBuf| match fs::read_dir(&path) {
-            Ok(entries) => entries.map(|it| it.unwrap().path()).collect(),
-            Err(_) => vec![path],
-        };
-        let name = |path: PathBuf| path.file_stem().unwrap().to_string_lossy().into_owned();
-        let mut files: Vec<String> = folders.flat_map(below).map(name).collect();
-        files.sort();
-        files
-    }
 }
 
 /// A pod's machine: a volume, and what Freehold mounts into the pod.
@@ -96,8 +56,9 @@ impl Pod {
             fs::write(path("etc").join(name), text.replace("port=5432", &format!("port={port}"))).unwrap();
         }
         fs::write(path("etc/postgresql.conf"), "timezone = 'Etc/UTC'\n").unwrap();
-        let python =
-            installed::python(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/postgresql/barman.txt"));
+        let python = installed::python(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/box/tools/postgresql/barman.txt"),
+        );
         for name in ["barman-cloud-wal-archive", "barman-cloud-wal-restore"] {
             std::os::unix::fs::symlink(python.with_file_name(name), path("bin").join(name)).unwrap();
         }
@@ -110,11 +71,11 @@ impl Pod {
             ("TERMINATION_LOG", path("termination-log").display().to_string()),
             ("SETTINGS", path("etc/postgresql.conf").display().to_string()),
             ("RECOVERING", path("recovering").display().to_string()),
-            ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
+            ("AWS_DEFAULT_REGION", REGION.to_owned()),
             ("WAL_ARCHIVE_CREDENTIALS", path("credentials").display().to_string()),
             ("WAL_ARCHIVE", "s3://backups/one".to_owned()),
             ("WAL_ARCHIVE_FOLDER", volume.to_owned()),
-            ("WAL_ARCHIVE_ENDPOINT", format!("http://127.0.0.1:{}", s3.port)),
+            ("WAL_ARCHIVE_ENDPOINT", s3.url()),
             ("WAL_ARCHIVE_INTERVAL", "3600".to_owned()),
         ];
         let pod = Self { process: None, folder, port, programs, variables };
@@ -220,7 +181,7 @@ impl Pod {
     async fn archives(&self, s3: &S3, volume: &str) {
         let file = self.text("SELECT pg_walfile_name(pg_switch_wal())").await;
         until("the log being archived", || async {
-            let files = s3.files(volume);
+            let files = s3.log(&format!("one/{volume}"));
             if files.contains(&file) {
                 Ok(())
             } else {
@@ -237,16 +198,27 @@ async fn says(pod: &Pod) -> Archiver {
     PgWire.archiver(&pod.access()).await.unwrap()
 }
 
+/// It is idle, and archives a file once it is told to end one.
+async fn begins(pod: &Pod) {
+    assert!(says(pod).await.is_unproven(), "nothing was written that it would archive by itself");
+    PgWire.switch_log(&pod.access()).await.unwrap();
+    until("the first file being archived", || async {
+        let answer = says(pod).await;
+        if answer.has_archived { Ok(()) } else { Err(format!("{answer:?}")) }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_a_volume_is_recovered_to_the_moment_before_a_mistake_by_the_log_that_was_archived() {
     let Some(programs) = local_postgresql::programs().unwrap() else { return };
-    let s3 = S3::start().await;
+    let s3 = S3::start(Ipv4Addr::LOCALHOST).await;
     let mut source = Pod::new(programs, &s3, "vol-1");
     source.serves().await;
+    begins(&source).await;
     sql(&source.access(), "CREATE TABLE trades (note text); INSERT INTO trades VALUES ('1-archived')").await;
     source.archives(&s3, "vol-1").await;
-    let answer = says(&source).await;
-    assert_eq!((answer.is_on, answer.has_failed), (true, false));
+    assert_eq!(says(&source).await.state(), WalArchiveState::Archiving);
 
     // The machine loses its power, as a snapshot sees it.
     source.process.take().unwrap().kill();
@@ -259,7 +231,7 @@ async fn a_copy_of_a_volume_is_recovered_to_the_moment_before_a_mistake_by_the_l
     let position = source.text("SELECT pg_current_wal_lsn()::text").await;
     sql(&source.access(), "DELETE FROM trades; INSERT INTO trades VALUES ('4-the-mistake')").await;
     source.archives(&s3, "vol-1").await;
-    let archived = s3.files("vol-1");
+    let archived = s3.log("one/vol-1");
 
     for (volume, target, expected) in [
         ("vol-3", format!("recovery_target_time={moment}"), "1-archived 2-since 3-just-before"),
@@ -278,9 +250,9 @@ async fn a_copy_of_a_volume_is_recovered_to_the_moment_before_a_mistake_by_the_l
         sql(&restored.access(), "INSERT INTO trades VALUES ('5-of-its-own')").await;
         restored.archives(&s3, volume).await;
         assert_eq!(restored.text(ROWS).await, format!("{expected} 5-of-its-own"));
-        assert!(s3.files(volume).contains(&"00000002.history".to_owned()), "{volume}");
+        assert!(s3.log(&format!("one/{volume}")).contains(&"00000002.history".to_owned()), "{volume}");
     }
-    assert_eq!(s3.files("vol-1"), archived, "the log of the source is as it was");
+    assert_eq!(s3.log("one/vol-1"), archived, "the log of the source is as it was");
 
     for (volume, from, target, says) in [
         ("vol-6", "vol-none", "", "s3://backups/one/vol-none does not give 00000001"),
@@ -301,7 +273,7 @@ async fn a_copy_of_a_volume_is_recovered_to_the_moment_before_a_mistake_by_the_l
 #[tokio::test(flavor = "multi_thread")]
 async fn an_archive_that_refuses_is_seen_and_goes_on_by_itself_and_ends_no_recovery() {
     let Some(programs) = local_postgresql::programs().unwrap() else { return };
-    let s3 = S3::start().await;
+    let s3 = S3::start(Ipv4Addr::LOCALHOST).await;
     let mut source = Pod::new(programs, &s3, "vol-1");
     source.has_key("another");
     source.serves().await;

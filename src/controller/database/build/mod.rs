@@ -58,7 +58,7 @@ pub use template::changed_fields;
 pub use tls::{of_connections as tls_of_connections, secret_of as tls_secret_of};
 pub use unknown::with_unknown;
 pub use volume::{deletion_policy, volume, volume_in_place, volume_spec};
-pub use wal_archive::{archived_to, is_of_volume, with_wal_archive};
+pub use wal_archive::{archive_of, is_of_volume, with_wal_archive};
 
 /// The metadata of an object that goes with its Database.
 fn owned(names: &Names, name: &str) -> ObjectMeta {

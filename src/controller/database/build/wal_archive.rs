@@ -95,7 +95,7 @@ fn value<'a>(pod: &'a PodSpec, name: &str) -> Option<&'a str> {
     engine.env.iter().flatten().find(|it| it.name == name)?.value.as_deref()
 }
 
-/// Where the engine of this pod archives its log, if it was started to.
-pub fn archived_to(pod: &PodSpec) -> Option<String> {
-    Some(format!("{}/{}", value(pod, WAL_ARCHIVE)?, value(pod, WAL_ARCHIVE_FOLDER)?))
+/// Where the engine of this pod archives its log, if it was started to, and the volume that the log is of.
+pub fn archive_of(pod: &PodSpec) -> Option<(&str, VolumeId)> {
+    Some((value(pod, WAL_ARCHIVE)?, VolumeId(value(pod, WAL_ARCHIVE_FOLDER)?.to_owned())))
 }

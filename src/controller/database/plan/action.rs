@@ -134,6 +134,9 @@ pub enum Action {
     ReloadSettings(Box<Load>),
     /// Have the engine show the certificate of its Secret.
     LoadCertificate(Box<Certify>),
+    /// Have the engine in the pod of this UID end the file of its log that it writes to, so that it archives
+    /// one.
+    SwitchLog(String, Access),
     /// Have the engine write what it has in memory to its volume, in the background.
     BeginFlush(Box<Flush>),
     /// Write down that the release begins.
@@ -232,6 +235,11 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it ends an engine that serves: nothing more is asked of that engine.
+    pub(super) fn ends_engine(&self) -> bool {
+        matches!(self, Self::ReplacePod(..) | Self::Scale(..) | Self::StopForNextPassword(..))
+    }
+
     /// Deletes a child that is there, and not being deleted yet.
     pub(super) fn delete(kind: ChildKind, child: Option<&ObjectMeta>) -> Option<Self> {
         let metadata = child.filter(|metadata| metadata.deletion_timestamp.is_none())?;

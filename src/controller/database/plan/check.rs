@@ -54,6 +54,7 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::StopForNextPassword(..)
             | Action::ReloadSettings(_)
             | Action::LoadCertificate(_)
+            | Action::SwitchLog(..)
             | Action::RecordSettings(_)
             | Action::TakeRecord(_)
             | Action::TakeCredentials(..)

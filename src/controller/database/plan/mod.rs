@@ -221,6 +221,7 @@ fn serve(
     }
     let engine = rollout::plan(observed, profile, node, is_replaced, &mut actions, now);
     tls::load(observed, profile, &mut actions);
+    wal_archive::begin(observed, &mut actions);
     // A VolumeAttachment is not watched, and no event says that a pod has waited long; nor is what a kubelet
     // reports of its machine.
     let is_asked = engine.as_ref().is_some_and(DatabaseWait::is_of_running_engine);

@@ -114,10 +114,8 @@ pub(super) fn awaited(observed: &Observed, pod: &Pod) -> Option<DatabaseWait> {
 
 /// Has an engine that serves show the certificate, whatever else is awaited, unless it is stopped now.
 pub(super) fn load(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {
-    let is_end = |action: &Action| {
-        matches!(action, Action::ReplacePod(..) | Action::Scale(..) | Action::StopForNextPassword(..))
-    };
-    let pod = observed.pod.as_ref().filter(|_| serves(observed) && !actions.iter().any(is_end));
+    let is_stopped = actions.iter().any(Action::ends_engine);
+    let pod = observed.pod.as_ref().filter(|_| serves(observed) && !is_stopped);
     actions.extend(pod.and_then(|pod| loading(observed, profile, pod)));
 }
 

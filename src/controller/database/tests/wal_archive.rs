@@ -14,7 +14,7 @@ use crate::controller::database::plan::facts::template;
 use crate::controller::database::plan::wal_archive as of_archive;
 use crate::engine::archiver::Archiver;
 
-const FOLDER: &str = "s3://backups/postgresql/vol-1";
+const DESTINATION: &str = "s3://backups/postgresql";
 
 fn spec(archive: &Value) -> Value {
     json!({"engine": {"type": "postgresql", "version": "17.6"}, "walArchive": archive})
@@ -43,18 +43,19 @@ fn started() -> Observed {
 }
 
 /// An engine that has archived nothing since it was started.
-const BEGINS: Archiver =
-    Archiver { is_on: true, has_failed: false, has_archived: false, waits: Duration::ZERO };
+const BEGINS: Archiver = Archiver { is_on: true, has_failed: false, has_archived: false, waits: None };
 
 fn says(is_on: bool, has_failed: bool) -> Archiver {
-    Archiver { is_on, has_failed, has_archived: is_on && !has_failed, waits: Duration::ZERO }
+    let waits = has_failed.then_some(Duration::ZERO);
+    Archiver { is_on, has_failed, has_archived: is_on && !has_failed, waits }
 }
 
 fn knows(world: &mut Observed, pod: &str, state: WalArchiveState) {
-    let (pod_uid, folder) = (pod.to_owned(), FOLDER.to_owned());
+    let (pod_uid, destination) = (pod.to_owned(), DESTINATION.to_owned());
+    let volume_id = VolumeId("vol-1".to_owned());
     let since = Time(now() - Duration::from_secs(3600));
     world.database.status.as_mut().unwrap().wal_archive =
-        Some(WalArchiveStatus { pod_uid, folder, state, since });
+        Some(WalArchiveStatus { pod_uid, destination, volume_id, state, since });
 }
 
 fn condition(world: &Observed) -> String {
@@ -76,6 +77,21 @@ fn environment(world: &Observed) -> (Vec<String>, Vec<String>) {
         variables.map(|it| format!("{}={}", it.name, it.value.unwrap())).collect(),
         keys.into_iter().map(|it| it.key).collect(),
     )
+}
+
+#[test]
+fn an_engine_is_made_to_archive_a_first_file() {
+    let mut world = started();
+    let waits = Some(Duration::ZERO);
+    for (answer, does) in [
+        (BEGINS, "[switch the log of admin@10.0.0.7:5432] as wanted"),
+        (Archiver { waits, ..BEGINS }, "[] as wanted"),
+    ] {
+        world.answers.archiver = Some(Some(answer));
+        let plan = plan(&world, now());
+        assert_eq!(line(&plan), does);
+        assert_eq!(plan.requeue, Some(Duration::from_secs(60)));
+    }
 }
 
 #[test]
@@ -116,7 +132,8 @@ fn the_condition_says_whether_the_log_is_archived_and_remembers_it_while_the_eng
         (state(WalArchiveState::Failing), None, "False/WalArchiveFailing"),
         (state(WalArchiveState::Archiving), Some(None), "False/WalArchiveUnknown"),
         (None, Some(Some(BEGINS)), "False/WalArchiveUnknown"),
-        (Some((WalArchiveState::Archiving, "former-pod")), Some(Some(BEGINS)), "True/AsExpected"),
+        (state(WalArchiveState::Archiving), Some(Some(BEGINS)), "True/AsExpected"),
+        (Some((WalArchiveState::Archiving, "former-pod")), Some(Some(BEGINS)), "False/WalArchiveUnknown"),
         (Some((WalArchiveState::Failing, "former-pod")), Some(Some(BEGINS)), "False/WalArchiveUnknown"),
         (state(WalArchiveState::Failing), Some(Some(says(true, false))), "True/AsExpected"),
         (Some((WalArchiveState::Archiving, "former-pod")), None, "False/WalArchiveUnknown"),
@@ -132,6 +149,26 @@ fn the_condition_says_whether_the_log_is_archived_and_remembers_it_while_the_eng
 }
 
 #[test]
+fn the_archive_of_a_former_destination_or_volume_is_not_that_which_the_spec_requests() {
+    let archiving = || {
+        let mut world = started();
+        knows(&mut world, "pod-uid", WalArchiveState::Archiving);
+        world
+    };
+    assert_eq!(condition(&archiving()), "True/AsExpected");
+    let mut moved = archiving();
+    moved.database.spec.wal_archive.as_mut().unwrap().destination = "s3://elsewhere".to_owned();
+    let mut restored = archiving();
+    let mut volume = restored.volume.ours().unwrap().clone();
+    volume.status.as_mut().unwrap().volume_id = Some(VolumeId("vol-2".to_owned()));
+    restored.volume = ours(volume);
+    for world in [Box::new(moved), Box::new(restored)] {
+        assert_eq!(condition(&world), "False/WalArchiveUnknown");
+        assert!(status_of(&world).wal_archive.is_some(), "a backup of this moment has it as its archive");
+    }
+}
+
+#[test]
 fn since_when_it_is_so_is_kept_and_begins_anew_with_what_changes() {
     let mut world = started();
     knows(&mut world, "pod-uid", WalArchiveState::Failing);
@@ -141,7 +178,7 @@ fn since_when_it_is_so_is_kept_and_begins_anew_with_what_changes() {
     world.answers.archiver = Some(Some(says(true, false)));
     let now_archived = status_of(&world).wal_archive.unwrap();
     assert_eq!(now_archived.since, Time(crate::time::whole_second(now())));
-    assert_eq!(now_archived.folder, FOLDER);
+    assert_eq!(now_archived.folder(), format!("{DESTINATION}/vol-1"));
     world.database.spec.wal_archive = None;
     assert_eq!(status_of(&world).wal_archive, None, "none is wanted");
 }
@@ -149,9 +186,9 @@ fn since_when_it_is_so_is_kept_and_begins_anew_with_what_changes() {
 #[test]
 fn a_snapshot_says_where_the_log_goes_once_the_engine_keeps_all_of_it() {
     for (state, expected) in [
-        (WalArchiveState::Archiving, Some("s3://backups/postgresql")),
-        (WalArchiveState::Starting, Some("s3://backups/postgresql")),
-        (WalArchiveState::Failing, Some("s3://backups/postgresql")),
+        (WalArchiveState::Archiving, Some(DESTINATION)),
+        (WalArchiveState::Starting, Some(DESTINATION)),
+        (WalArchiveState::Failing, Some(DESTINATION)),
         (WalArchiveState::ProgramMissing, None),
         (WalArchiveState::Unknown, None),
     ] {

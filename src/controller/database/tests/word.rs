@@ -31,6 +31,7 @@ pub(super) fn word(action: &Action) -> String {
             format!("load {}{otherwise}", keys.join(" "))
         }
         Action::LoadCertificate(it) => format!("load certificate {} of {:?}", it.secret, it.access),
+        Action::SwitchLog(_, access) => format!("switch the log of {access:?}"),
         Action::BeginFlush(flush) => format!("flush {:?} by {}", flush.access, flush.statement),
         Action::TakeRecord(record) => format!("hold {}", record.name_any()),
         Action::RecordRestore(restored) => format!("restore {}", restored.snapshot_id),

@@ -118,7 +118,8 @@ impl Life {
             Action::RecordSettings(record) => self.status().config = Some(record.as_ref().clone()),
             Action::ReloadSettings(load) => self.load(load),
             Action::LoadCertificate(certify) => self.status().tls = Some(certify.record.clone()),
-            Action::ReportAltered(..) => {}
+            // No engine of a life archives: it is never asked.
+            Action::ReportAltered(..) | Action::SwitchLog(..) => {}
             Action::ApplyConfigMap(object) => {
                 applied(&mut self.config_map, object, &new_uid);
                 self.answers.config_map = self.config_map.clone();
