@@ -14,6 +14,19 @@ pub struct Block {
     text: String,
 }
 
+impl Block {
+    /// The block with what its reader writes in place of these words.
+    pub fn with(&self, words: &str, written: &str) -> Self {
+        assert!(self.text.contains(words), "{words} is not in\n{}", self.text);
+        Self { language: self.language.clone(), text: self.text.replace(words, written) }
+    }
+
+    /// The spec of the manifest.
+    pub fn spec(&self) -> Value {
+        serde_norway::from_str::<Value>(&self.text).unwrap()["spec"].take()
+    }
+}
+
 /// What a page has its reader do, in its order.
 pub fn blocks(page: &str) -> Vec<Block> {
     let path = format!("{}/{page}", env!("CARGO_MANIFEST_DIR"));

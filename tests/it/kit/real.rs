@@ -181,14 +181,19 @@ impl RealEnv {
         }
     }
 
-    /// Starts a client that writes numbered rows to the Database.
-    pub fn writer(&self, name: &str, dialect: Dialect) -> Writer {
+    /// The table of the Database that a client writes numbered rows to.
+    pub fn numbered(&self, name: &str, dialect: Dialect) -> Target {
         let source = Source::Database {
             client: self.client.clone(),
             namespace: self.name.clone(),
             name: name.to_owned(),
         };
-        Writer::start(Target { dialect, source, table: TABLE }, PACE)
+        Target { dialect, source, table: TABLE }
+    }
+
+    /// Starts a client that writes numbered rows to the Database.
+    pub fn writer(&self, name: &str, dialect: Dialect) -> Writer {
+        Writer::start(self.numbered(name, dialect), PACE)
     }
 
     /// Creates a database that has some rows, and starts the writer that goes on adding to them.

@@ -6,7 +6,7 @@ use freehold::api::backup::Consistency;
 use freehold::api::verification::VerificationResult;
 use freehold::api::{Backup, BackupSchedule, BackupStatus, Database};
 use freehold::cluster::persistent_volume::ebs_volume;
-use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
+use freehold_box::writer::{Dialect, PACE, Target, Writer, Written};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, ResourceExt as _};
@@ -19,12 +19,7 @@ use crate::kit::real::{LIMIT, RealEnv, on_real_machines, questdb};
 use crate::kit::wait::{seen, within};
 
 fn target(env: &RealEnv, database: &str, table: &'static str) -> Target {
-    let source = Source::Database {
-        client: env.client.clone(),
-        namespace: env.name.clone(),
-        name: database.to_owned(),
-    };
-    Target { dialect: Dialect::Questdb, source, table }
+    Target { table, ..env.numbered(database, Dialect::Questdb) }
 }
 
 /// Waits until the Backup is complete.

@@ -2,6 +2,7 @@
 //! counted.
 
 mod adopted;
+mod archived;
 mod backup;
 mod configuration;
 mod example;

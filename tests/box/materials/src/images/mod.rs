@@ -4,7 +4,8 @@
 //! ```text
 //!   system ─┬─ java ─┬─ questdb 8.2.0, 9.2.3, 9.3.4 ─┐
 //!           │        │                               ├──► oci (one archive) ──► template: a containerd root, unpacked
-//!           └─ postgresql ───────────────────────────┤         each machine takes it by hard links
+//!           └─ postgresql ─┬─────────────────────────┤         each machine takes it by hard links
+//!                          └─ barman ────────────────┤
 //!   pause ───────────────────────────────────────────┘
 //! ```
 //!
@@ -12,6 +13,7 @@
 //! The images carry the names of the published ones, so a pod that asks for those finds them and nothing is
 //! pulled.
 
+mod barman;
 mod error;
 pub mod host;
 pub mod oci;
@@ -24,6 +26,7 @@ mod system;
 mod template;
 pub mod tree;
 
+pub use barman::REPOSITORY as POSTGRESQL_WITH_BARMAN;
 pub use error::Error;
 pub use operator::{NAME as OPERATOR, OperatorImage, Written, write_operator_image};
 pub use pause::NAME as PAUSE;

@@ -7,7 +7,7 @@ use super::error::{Error, at, blocking, key};
 use super::host::Needed;
 use super::oci::{Image, Layer};
 use super::tree::Tree;
-use super::{pause, postgresql, questdb, system};
+use super::{barman, pause, postgresql, questdb, system};
 use crate::base::cache::make_private_folder;
 use crate::base::progress::Progress;
 
@@ -72,6 +72,7 @@ pub struct Parts {
     java: Part,
     questdb: Vec<(questdb::Release, Part)>,
     postgresql: Part,
+    barman: Part,
 }
 
 impl Parts {
@@ -100,13 +101,18 @@ impl Parts {
                 &[include_str!("postgresql.rs"), postgresql::ENTRYPOINT],
                 &on_system(postgresql::NEEDED),
             )?,
+            barman: Part::new(
+                "barman",
+                &[include_str!("barman.rs"), barman::PACKAGES],
+                &on_system(barman::NEEDED),
+            )?,
         })
     }
 
     /// What decides all of their bytes.
     pub fn keys(&self) -> Vec<String> {
-        let Self { pause, system, java, questdb, postgresql } = self;
-        let fixed = [pause, system, java, postgresql];
+        let Self { pause, system, java, questdb, postgresql, barman } = self;
+        let fixed = [pause, system, java, postgresql, barman];
         fixed.into_iter().chain(questdb.iter().map(|(_, part)| part)).map(|part| part.key.clone()).collect()
     }
 
@@ -116,20 +122,23 @@ impl Parts {
         for folder in [&root.join("layers"), &jars] {
             make_private_folder(folder).map_err(at(folder))?;
         }
-        let steps = 4 + u64::try_from(self.questdb.len()).map_err(io::Error::other).map_err(at(root))?;
+        let steps = 5 + u64::try_from(self.questdb.len()).map_err(io::Error::other).map_err(at(root))?;
         progress.at(0, steps, "making images, now pause");
         let pause = self.pause.layer(root, pause::tree).await?;
         progress.at(1, steps, "making images, now the shell and its programs");
         let system = self.system.layer(root, system::tree).await?;
         progress.at(2, steps, "making images, now PostgreSQL");
         let postgresql = self.postgresql.layer(root, async |_: &Path| postgresql::tree().await).await?;
-        progress.at(3, steps, "making images, now the Java runtime");
+        progress.at(3, steps, "making images, now Barman's programs");
+        let barman = self.barman.layer(root, barman::tree).await?;
+        progress.at(4, steps, "making images, now the Java runtime");
         let java = self.java.layer(root, questdb::runtime).await?;
 
         let version = postgresql::version().await?;
-        let mut images =
-            vec![pause::image(pause), postgresql::image(&version, vec![system.clone(), postgresql])];
-        for (done, (release, part)) in (4..).zip(&self.questdb) {
+        let postgresql = postgresql::image(&version, vec![system.clone(), postgresql]);
+        let with_barman = barman::image(&postgresql, &version, barman);
+        let mut images = vec![pause::image(pause), postgresql, with_barman];
+        for (done, (release, part)) in (5..).zip(&self.questdb) {
             progress.at(done, steps, &format!("making images, now QuestDB {}", release.version));
             let make =
                 async |scratch: &Path| questdb::tree(&questdb::jar(*release, &jars).await?, scratch).await;
