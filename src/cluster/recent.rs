@@ -29,14 +29,22 @@ impl<T: Clone> Recent<T> {
 
     /// The answer, if it is recent.
     pub fn get(&self, key: &str) -> Option<T> {
-        let answers = self.answers.lock();
-        answers.get(key).filter(|(at, _)| at.elapsed() < self.moment).map(|(_, answer)| answer.clone())
+        self.younger(key, self.moment)
     }
 
     /// The last answer, also where it is asked anew just now: to show it.
     pub fn last(&self, key: &str) -> Option<T> {
+        self.younger(key, self.kept())
+    }
+
+    fn younger(&self, key: &str, age: Duration) -> Option<T> {
         let answers = self.answers.lock();
-        answers.get(key).filter(|(at, _)| at.elapsed() < self.moment * 2).map(|(_, answer)| answer.clone())
+        answers.get(key).filter(|(at, _)| at.elapsed() < age).map(|(_, answer)| answer.clone())
+    }
+
+    /// How long an answer can be shown.
+    fn kept(&self) -> Duration {
+        self.moment * 2
     }
 
     /// For how much longer the answer is used again; zero when it is not recent.
@@ -49,7 +57,7 @@ impl<T: Clone> Recent<T> {
     pub fn put(&self, key: &str, answer: Option<T>) {
         let mut answers = self.answers.lock();
         // What nothing asks for any more has no other end.
-        answers.retain(|_, (at, _)| at.elapsed() < self.moment * 2);
+        answers.retain(|_, (at, _)| at.elapsed() < self.kept());
         match answer {
             Some(answer) => drop(answers.insert(key.to_owned(), (Instant::now(), answer))),
             None => drop(answers.remove(key)),

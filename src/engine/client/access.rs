@@ -4,8 +4,19 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use tokio::time::timeout;
+
 /// The most bytes of an answer that are kept: a query of a tenant must not take the operator's memory.
 pub(super) const LARGEST: usize = 8 << 20;
+
+/// What this comes to, or that the engine was silent for as long; an error calls it `what`.
+pub(super) async fn within<T>(
+    what: &'static str,
+    limit: Duration,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    timeout(limit, work).await.map_err(|_| ClientError::Silent { what, limit })?
+}
 
 /// Where an engine listens, and who may change it. Its text for people holds no password.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::access::{Access, ClientError, Tls};
+use super::access::{Access, ClientError, Tls, within};
 use super::reload::LOADING_PAUSE;
 use super::session::{QUERY_LIMIT, Session};
 use crate::engine::certificate::Certificate;
@@ -30,9 +30,8 @@ const FILE: &str = "SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('s
 
 /// Has the engine show this certificate, if its files have it.
 pub(super) async fn load(access: &Access, certificate: &Certificate) -> Result<Loaded, ClientError> {
-    let silent = |_| ClientError::Silent { what: "its certificate", limit: LIMIT };
     let access = Access { tls: Tls::Required, ..access.clone() };
-    timeout(LIMIT, loaded(&access, certificate)).await.map_err(silent)?
+    within("its certificate", LIMIT, loaded(&access, certificate)).await
 }
 
 async fn loaded(access: &Access, certificate: &Certificate) -> Result<Loaded, ClientError> {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::access::{Access, ClientError};
+use super::access::{Access, ClientError, within};
 use super::session::{QUERY_LIMIT, Session};
 use crate::engine::reload::{
     Change, FILE, LOADED, PARAMETERS, Parameter, RELOAD, Verdict, fits, is_in_force, judge, options,
@@ -64,8 +64,7 @@ async fn tried(access: &Access, change: &Change, known: &[Parameter]) -> Result<
 }
 
 async fn limited<T>(work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    let silent = |_| ClientError::Silent { what: "a change of its settings", limit: LIMIT };
-    timeout(LIMIT, work).await.map_err(silent)?
+    within("a change of its settings", LIMIT, work).await
 }
 
 fn only(rows: &[Row]) -> Option<String> {

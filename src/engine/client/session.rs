@@ -12,7 +12,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::access::{Access, ClientError, LARGEST, Tls};
+use super::access::{Access, ClientError, LARGEST, Tls, within};
 use super::tls;
 use crate::engine::checkpoint::{self, CheckpointStatus};
 use crate::engine::users::Login;
@@ -143,8 +143,7 @@ impl Session {
         statement: &str,
         limit: Duration,
     ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
-        let answer = timeout(limit, self.answer(what, statement)).await;
-        answer.map_err(|_| ClientError::Silent { what, limit })?
+        within(what, limit, self.answer(what, statement)).await
     }
 
     async fn answer(

@@ -37,8 +37,8 @@ pub fn text() -> String {
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
     database["status"] = json!({"conditions": [condition], "run": {"podUID": "uid", "restarts": 0,
         "since": "2026-01-01T00:00:00Z"}, "walArchive": {"podUID": "uid", "destination": "s3://backups",
-        "volumeID": "vol-1", "state": "Archiving", "since": "2026-01-01T00:00:00Z"}, "replacement": {"from": "a", "to": "b", "cause": "c",
-        "startedAt": "2026-01-01T00:00:00Z"}});
+        "volumeID": "vol-1", "state": "Archiving", "since": "2026-01-01T00:00:00Z"},
+        "replacement": {"from": "a", "to": "b", "cause": "c", "startedAt": "2026-01-01T00:00:00Z"}});
     copy.apply_watcher_event(&Event::Apply(serde_json::from_value(database).unwrap()));
     let mut volumes = Writer::default();
     metrics.shown().volumes(volumes.as_reader());

@@ -181,6 +181,14 @@ impl RealEnv {
         }
     }
 
+    /// What `psql` in the engine's container says over the network, with these words of the connection.
+    pub fn psql(&self, name: &str, words: &str, query: &str) -> Result<String, String> {
+        let password = "export PGPASSWORD=$(cat /run/freehold/credentials/password)";
+        let connection = format!("hostaddr=127.0.0.1 user=admin dbname=app {words}");
+        let said = self.exec(name, &format!("{password}; psql -At \"{connection}\" -c '{query}'"))?;
+        Ok(said.trim().to_owned())
+    }
+
     /// The table of the Database that a client writes numbered rows to.
     pub fn numbered(&self, name: &str, dialect: Dialect) -> Target {
         let source = Source::Database {

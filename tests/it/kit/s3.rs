@@ -19,6 +19,11 @@ pub const REGION: &str = "eu-west-1";
 /// Its bucket.
 pub const BUCKET: &str = "backups";
 
+/// A port of this address that no process listens at.
+pub fn free_port(address: Ipv4Addr) -> u16 {
+    TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port()
+}
+
 /// The server; it ends with this.
 pub struct S3 {
     _process: Process,
@@ -31,7 +36,7 @@ impl S3 {
     pub async fn start(address: Ipv4Addr) -> Self {
         let gateway = || installed::go("github.com/versity/versitygw/cmd/versitygw", "v1.8.0");
         let program = tokio::task::spawn_blocking(gateway).await.unwrap();
-        let port = TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port();
+        let port = free_port(address);
         let (folder, address) = (tempfile::tempdir().unwrap(), SocketAddrV4::new(address, port));
         let data = folder.path().join("data");
         fs::create_dir_all(data.join(BUCKET)).unwrap();

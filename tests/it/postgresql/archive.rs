@@ -2,7 +2,7 @@
 //! recovered by that log.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,12 +18,8 @@ use tempfile::TempDir;
 
 use super::{connected, sql};
 use crate::kit::installed;
-use crate::kit::s3::{KEY, REGION, S3};
+use crate::kit::s3::{KEY, REGION, S3, free_port};
 use crate::kit::wait::until;
-
-fn free_port() -> u16 {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
-}
 
 /// A pod's machine: a volume, and what Freehold mounts into the pod.
 struct Pod {
@@ -48,7 +44,8 @@ impl Pod {
         for name in ["volume", "etc", "credentials", "bin"] {
             fs::create_dir(path(name)).unwrap();
         }
-        let (port, etc, run) = (free_port(), path("etc").display().to_string(), folder.path().display());
+        let (port, etc, run) =
+            (free_port(Ipv4Addr::LOCALHOST), path("etc").display().to_string(), folder.path().display());
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/engine/postgresql");
         for name in ["start.sh", "wal.sh", "pg_hba.conf"] {
             let text = fs::read_to_string(sources.join(name)).unwrap();

@@ -20,10 +20,7 @@ const PAGE: &str = "docs/point-in-time.md";
 
 /// What the administrator of the Database reads.
 fn asked(env: &RealEnv, database: &str, query: &str) -> String {
-    let password = "export PGPASSWORD=$(cat /run/freehold/credentials/password)";
-    let said =
-        env.exec(database, &format!("{password}; psql -At -h 127.0.0.1 -U admin -d app -c \"{query}\""));
-    said.unwrap().trim().to_owned()
+    env.psql(database, "", query).unwrap()
 }
 
 /// The spec of a manifest of the page, for the machines and the S3 server of this test.

@@ -23,9 +23,7 @@ async fn shown(env: &RealEnv) -> String {
 /// What `psql` in the pod says over the network, with these words of the connection.
 fn connects(env: &RealEnv, words: &str) -> Result<String, String> {
     let ask = "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
-    let host = format!("host=orders.{}.svc hostaddr=127.0.0.1 user=admin dbname=app", env.name);
-    let password = "export PGPASSWORD=$(cat /run/freehold/credentials/password)";
-    env.exec("orders", &format!("{password}; psql -At \"{host} {words}\" -c '{ask}'"))
+    env.psql("orders", &format!("host=orders.{}.svc {words}", env.name), ask)
 }
 
 /// Who verifies the name, with the certificate as the authority that has signed it.
@@ -56,8 +54,8 @@ fn the_page_on_tls_can_be_followed_and_a_renewal_ends_no_connection() {
         assert_eq!(tls.missing_name, None);
         let writer = env.writer("orders", Dialect::Postgresql);
         writer.is_served(LIMIT).await.unwrap();
-        assert_eq!(connects(&env, VERIFIED).unwrap().trim(), "t");
-        assert_eq!(connects(&env, "sslmode=disable").unwrap().trim(), "f", "it is not required");
+        assert_eq!(connects(&env, VERIFIED).unwrap(), "t");
+        assert_eq!(connects(&env, "sslmode=disable").unwrap(), "f", "it is not required");
         let (first, run) = (shown(&env).await, env.run_of("orders").await);
         page::run(&env, PAGE, renew).await;
         within(LIMIT, "the renewed certificate being shown", || async {
@@ -66,13 +64,13 @@ fn the_page_on_tls_can_be_followed_and_a_renewal_ends_no_connection() {
         })
         .await;
         assert_ne!(shown(&env).await, "");
-        assert_eq!(connects(&env, VERIFIED).unwrap().trim(), "t", "the files are those of the new one");
+        assert_eq!(connects(&env, VERIFIED).unwrap(), "t", "the files are those of the new one");
         assert_eq!(env.run_of("orders").await, run, "nothing restarts");
         assert_eq!(writer.failures(), 0, "{:?}", writer.last_failure());
         writer.verify(LIMIT).await.unwrap().check().unwrap();
         page::run(&env, PAGE, require).await;
         env.serves("orders").await;
-        assert_eq!(connects(&env, VERIFIED).unwrap().trim(), "t");
+        assert_eq!(connects(&env, VERIFIED).unwrap(), "t");
         let refused = connects(&env, "sslmode=disable").unwrap_err();
         assert!(refused.contains("no encryption"), "{refused}");
         env
