@@ -114,12 +114,14 @@ impl Leadership {
 
     /// Keeps the term until it is lost. From then on nothing is written.
     pub async fn keep(&self, held: &mut Held) -> Lost {
+        let lease = held.0.clone();
         let lost = tokio::select! {
             biased;
             () = self.term.over() => {
                 if self.term.clock_was_set() { Lost::ClockSet } else { Lost::NotRenewed }
             }
             lost = self.renew_again_and_again(held) => lost,
+            lost = async { self.announce(&lease).await; std::future::pending().await } => lost,
         };
         self.term.end();
         self.metrics.leading(false);
@@ -253,7 +255,6 @@ impl Leadership {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         // A renewal that the API server did not answer in time is tried again at once.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        self.announce(held).await;
         loop {
             ticks.tick().await;
             if let Err(lost) = self.renew(held).await {
@@ -262,14 +263,11 @@ impl Leadership {
         }
     }
 
-    /// Publishes that this operator leads, on its Lease as Kubernetes' own controllers do. The first renewal
-    /// waits for it no longer than until it is due.
-    async fn announce(&self, held: &Held) {
+    /// Publishes that this operator leads, on its Lease as Kubernetes' own controllers do, however long the
+    /// API server takes for it; one that fails is logged.
+    async fn announce(&self, lease: &Lease) {
         let note = format!("operator {} leads from now on", self.us.identity);
-        let happened = Happened::normal(EventReason::LeaderElection, note);
-        let publishing = self.events.publish(&held.0, &happened);
-        // One that fails is logged.
-        let _ = tokio::time::timeout(self.timing.leader_elect_retry_period, publishing).await;
+        self.events.publish(lease, &Happened::normal(EventReason::LeaderElection, note)).await;
     }
 
     /// Renews once; where another client wrote the Lease meanwhile, or the answer to an earlier renewal was

@@ -12,20 +12,35 @@ use crate::clock::SystemClock;
 /// than a term allows.
 const LONG: Duration = Duration::from_secs(40);
 
+/// When something happened, in seconds since the term began.
+type Times = Arc<Mutex<Vec<u64>>>;
+
 /// A leader whose API server takes these times in turn for its answers to renewals, and 10 ms from then on;
 /// with when each renewal was sent, in seconds since the term began.
-fn leader(mut takes: Vec<Duration>) -> (Leadership, Held, Arc<Mutex<Vec<u64>>>) {
+fn leader(takes: Vec<Duration>) -> (Leadership, Held, Times) {
+    let (leadership, held, sent, _) = leader_of(takes, Duration::from_millis(10));
+    (leadership, held, sent)
+}
+
+/// The same with an API server that takes this long for its answer to an event; with when each event was
+/// answered, in seconds since the term began.
+fn leader_of(mut takes: Vec<Duration>, event_takes: Duration) -> (Leadership, Held, Times, Times) {
     takes.reverse();
-    let (sent, began) = (Arc::new(Mutex::new(Vec::new())), Instant::now());
-    let (notes, takes) = (Arc::clone(&sent), Mutex::new(takes));
+    let (sent, published, began) = (Times::default(), Times::default(), Instant::now());
+    let (notes, events, takes) = (Arc::clone(&sent), Arc::clone(&published), Mutex::new(takes));
     let service = tower::service_fn(move |request: Request<Body>| {
         let mut takes_so_long = Duration::from_millis(10);
         if request.method() == Method::PUT {
             notes.lock().push(began.elapsed().as_secs());
             takes_so_long = takes.lock().pop().unwrap_or(takes_so_long);
         }
+        let is_event = request.uri().path().contains("/events");
+        let events = Arc::clone(&events);
         async move {
-            tokio::time::sleep(takes_so_long).await;
+            tokio::time::sleep(if is_event { event_takes } else { takes_so_long }).await;
+            if is_event {
+                events.lock().push(began.elapsed().as_secs());
+            }
             let body = request.into_body().collect_bytes().await?;
             Ok::<_, BoxError>(Response::new(Body::from(body)))
         }
@@ -37,7 +52,7 @@ fn leader(mut takes: Vec<Duration>) -> (Leadership, Held, Arc<Mutex<Vec<u64>>>) 
     let metrics = Metrics::new();
     let leadership = Leadership::new(client, &timing, "c1", Scope::new([]), term, metrics);
     let held = Held(record::taken(None, &leadership.us, jiff::Timestamp::UNIX_EPOCH));
-    (leadership, held, sent)
+    (leadership, held, sent, published)
 }
 
 /// Whether the leader still leads after [`LONG`].
@@ -65,4 +80,12 @@ async fn an_api_server_that_answers_no_renewal_ends_the_term_at_its_deadline() {
     let began = Instant::now();
     assert!(!leads(&leadership, &mut held).await, "renewed at {:?}", sent.lock());
     assert_eq!(began.elapsed().as_secs(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_takes_long_for_the_event_has_it_all_the_same_and_no_renewal_waits_for_it() {
+    let (leadership, mut held, sent, published) = leader_of(Vec::new(), Duration::from_secs(15));
+    assert!(leads(&leadership, &mut held).await);
+    assert_eq!(sent.lock()[..4], [2, 4, 6, 8]);
+    assert_eq!(*published.lock(), [15]);
 }

@@ -3,16 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
 
 use freehold_box::base::process::{Launch, Process};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::wait::until;
-
-/// How long it may take to end when it is asked to: longer than the operator's own grace for running passes.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+use super::wait::{seen, until};
 
 /// The operator's access key id: how EC2's journal tells it from the box.
 pub const OPERATOR: &str = "AKIAFREEHOLD";
@@ -94,21 +90,15 @@ impl Operator {
         self.process.kill();
     }
 
-    /// SIGTERM; gives how long it took and whether it ended with 0.
-    pub async fn stop(mut self) -> (Duration, bool) {
-        let started = Instant::now();
+    /// SIGTERM; gives whether it ended with 0, and its whole log.
+    pub async fn stop(mut self) -> (bool, String) {
         self.process.ask_to_end();
-        loop {
-            if let Some(status) = self.process.ended() {
-                return (started.elapsed(), status.success());
-            }
-            assert!(
-                started.elapsed() < STOP_LIMIT,
-                "the operator does not end; its log:\n{}",
-                self.process.log_tail()
-            );
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let status = until("the operator's end", || {
+            let ended = self.process.ended();
+            std::future::ready(seen(ended, || self.process.log_tail()))
+        })
+        .await;
+        (status.success(), self.log())
     }
 
     /// The URL of its own endpoints, from its first log line.

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use strum::IntoEnumIterator as _;
+use tokio_util::sync::CancellationToken;
 
 use super::blow::{Blow, Strike};
 use super::lies::Lies;
@@ -114,6 +115,17 @@ impl Chaos {
     /// Until this operator is to end.
     pub async fn ending(&self, number: usize) {
         self.inner.operators.ending(number).await;
+    }
+
+    /// Cancelled once the process of this operator that begins now is asked to end.
+    pub fn asking(&self, number: usize) -> CancellationToken {
+        self.inner.operators.asking(number)
+    }
+
+    /// Asks the process of this operator to end (SIGTERM); another one begins after so long.
+    pub fn ask_to_end(&self, number: usize, away: Duration) {
+        self.tell(&format!("operator {number} is asked to end"));
+        self.inner.operators.ask_to_end(number, away);
     }
 
     /// Strikes the operator at the first request that begins like this, such as `RunInstances` or

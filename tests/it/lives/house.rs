@@ -11,7 +11,6 @@ use std::time::Duration;
 use clap::Parser;
 use ec2sim::{Clock, Delays, Limits, Options, Simulator, World};
 use freehold::controller::pass::context::Context;
-use freehold::leadership::decision::Lost;
 use freehold::leadership::scope::Scope;
 use freehold::leadership::{Leadership, gate};
 use freehold::metrics::Metrics;
@@ -26,7 +25,6 @@ use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 
 use super::chaos::Chaos;
 use super::configured::Configured;
@@ -334,14 +332,15 @@ impl Host {
         loop {
             tokio::select! {
                 () = self.chaos.ending(self.number) => {}
-                lost = self.process() => self.chaos.tell(&format!("operator {} ends: {lost}", self.number)),
+                why = self.process() => self.chaos.tell(&format!("operator {} ends: {why}", self.number)),
             }
             tokio::time::sleep(self.chaos.outage(self.number)).await;
         }
     }
 
-    /// One process, as `freehold run` is but for its endpoints: it stands by, leads, and ends with its term.
-    async fn process(&self) -> Lost {
+    /// One process, as `freehold run` is but for its endpoints: it stands by, leads, and ends with its term
+    /// or when it is asked to. Why it ends.
+    async fn process(&self) -> String {
         let name = self.chaos.begin(self.number);
         let identity = identity(self.number);
         let line = ["rig", "--cluster-id", CLUSTER, "--leader-elect-identity", identity.as_str()];
@@ -363,9 +362,10 @@ impl Host {
         let ctx = operator::context(&settings, client, cloud, clock, CLUSTER.to_owned(), metrics, term);
         let kubelets = Arc::new(self.disks.clone());
         let ctx = Context { engines, kubelets, ..ctx };
-        let stop = CancellationToken::new();
+        let stop = self.chaos.asking(self.number);
         let tasks = operator::start(&Arc::new(ctx), &settings, &stop);
-        operator::lead(&leadership, held, tasks, stop).await.expect_err("no task ends by itself")
+        let ended = operator::lead(&leadership, held, tasks, stop).await;
+        ended.map_or_else(|lost| lost.to_string(), |()| "it was asked to".to_owned())
     }
 }
 

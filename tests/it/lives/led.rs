@@ -10,6 +10,8 @@ use super::blow::Blow;
 use super::house::House;
 use super::lies::Lies;
 use super::life::CALM;
+use super::operators::identity;
+use super::{each, judge};
 use crate::properties::leaders;
 
 /// For how long the operator is away: longer than AWS accepts what was signed before.
@@ -44,6 +46,29 @@ pub async fn live((call, blow): (&'static str, Blow)) {
     house.rest().await;
     house.judge();
     house.was_followed(blow);
+}
+
+#[test]
+fn an_operator_that_is_asked_to_end_in_the_middle_of_a_creation_releases_its_lease_for_the_other_one() {
+    judge(each(&[(1, ())], |()| asked_to_end()));
+}
+
+async fn asked_to_end() {
+    let mut house = House::build(1, Lies::none()).await;
+    house.start_with(2, &[]);
+    house.create(&json!({})).await;
+    house.until("an instance is launched", CALM, |house| !house.ec2.instances().is_empty()).await;
+    let (asked_at, (_, leader)) = (house.ec2.now(), house.leaders().pop().unwrap());
+    let number = if leader == identity(1) { 1 } else { 2 };
+    house.chaos.ask_to_end(number, AWAY);
+    house.until_ready(CALM).await;
+    let (times, names): (Vec<_>, Vec<_>) =
+        house.leaders().into_iter().filter(|(at, _)| *at > asked_at).unzip();
+    assert_eq!(names, [String::new(), identity(3 - number)]);
+    let after = Duration::try_from(times[1].duration_since(asked_at)).unwrap();
+    assert!(after <= SOON, "the other operator leads {after:?} after the first was asked to end");
+    house.rest().await;
+    house.judge();
 }
 
 impl House {

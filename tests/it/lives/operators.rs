@@ -6,6 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// What becomes of something that an operator sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ struct Operator {
     away: Option<Duration>,
     /// It is to end.
     end: Arc<Notify>,
+    /// It is asked to end.
+    asked: CancellationToken,
 }
 
 /// All of them, by their numbers from 1.
@@ -93,6 +96,22 @@ impl Operators {
         tokio::spawn(async move {
             tokio::time::sleep(wait).await;
             end.notify_one();
+        });
+    }
+
+    /// Cancelled once its process that begins now is asked to end.
+    pub fn asking(&self, number: usize) -> CancellationToken {
+        self.with(number, |it| {
+            it.asked = CancellationToken::new();
+            it.asked.clone()
+        })
+    }
+
+    /// Its process is asked to end, and stays away for so long once it has.
+    pub fn ask_to_end(&self, number: usize, away: Duration) {
+        self.with(number, |it| {
+            it.away = Some(away);
+            it.asked.cancel();
         });
     }
 

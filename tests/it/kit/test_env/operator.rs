@@ -1,7 +1,6 @@
 //! The operator of a test environment as a process: started, killed where the tap stops it, stopped.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use tokio::sync::oneshot::Receiver;
 
@@ -42,8 +41,8 @@ impl TestEnv {
         self.tap.thaw();
     }
 
-    /// SIGTERM; gives how long the end took and whether it was with 0.
-    pub async fn stop_operator(&mut self) -> (Duration, bool) {
+    /// SIGTERM; gives whether the end was with 0, and the operator's whole log.
+    pub async fn stop_operator(&mut self) -> (bool, String) {
         self.operator.take().unwrap().stop().await
     }
 
