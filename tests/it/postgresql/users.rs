@@ -31,16 +31,23 @@ fn password(number: u32) -> String {
     format!("{number}bcdefghijklmnopqrstuvwxyz234567")
 }
 
+/// Puts the user as the operator does: where it had no answer in time, it looks again at what there is.
 async fn put(access: &Access, user: &WantedUser, number: u32) -> Result<(), ClientError> {
-    // On a host that stands still a lock is not had in time, and nothing was changed.
-    let is_late = |error: &ClientError| error.to_string().contains("lock timeout");
+    let mut user = user.clone();
     for _ in 0..100 {
-        match PgWire.put_user(access, user, &password(number)).await {
-            Err(error) if is_late(&error) => {}
+        match PgWire.put_user(access, &user, &password(number)).await {
+            // On a host that stands still a lock is not had in time, and nothing was changed.
+            Err(error) if error.to_string().contains("lock timeout") => {}
+            Err(ClientError::Silent { .. } | ClientError::Connect { .. }) => {
+                let found = PgWire.user(access, &user.username, user.mark.rights.role, &[]).await;
+                if let Ok(found) = found {
+                    user.before = found.role.and_then(|role| role.mark);
+                }
+            }
             put => return put,
         }
     }
-    panic!("the lock is never had");
+    panic!("the lock is never had, or no answer");
 }
 
 async fn shown(access: &Access, name: &str, role: UserRole) -> ShownUser {
