@@ -68,7 +68,7 @@ func Ready(ctx context.Context, api dynamic.ResourceInterface, name string, limi
 
 // Credentials is what a client connects with: host, port, username, password, uri and more.
 func Credentials(ctx context.Context, client kubernetes.Interface, database *unstructured.Unstructured) (map[string][]byte, error) {
-	name, _, err := unstructured.NestedString(database.Object, "status", "credentialsSecretName")
+	name, _, err := unstructured.NestedString(database.Object, "status", "binding", "name")
 	if err != nil {
 		return nil, err
 	}

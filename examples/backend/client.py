@@ -47,7 +47,7 @@ def ready(namespace, name, limit=1200):
 
 def credentials(database):
     """What a client connects with: host, port, username, password, uri and more."""
-    name, namespace = database["status"]["credentialsSecretName"], database["metadata"]["namespace"]
+    name, namespace = database["status"]["binding"]["name"], database["metadata"]["namespace"]
     secret = client.CoreV1Api().read_namespaced_secret(name, namespace)
     return {key: base64.b64decode(value).decode() for key, value in secret.data.items()}
 

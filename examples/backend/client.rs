@@ -55,7 +55,7 @@ pub async fn credentials(
     database: &DynamicObject,
 ) -> Result<BTreeMap<String, String>, Failure> {
     let namespace = database.namespace().unwrap_or_default();
-    let name = database.data["status"]["credentialsSecretName"].as_str().ok_or("there is no Secret yet")?;
+    let name = database.data["status"]["binding"]["name"].as_str().ok_or("there is no Secret yet")?;
     let secret = Api::<Secret>::namespaced(client.clone(), &namespace).get(name).await?;
     let text = |(key, ByteString(value))| Ok((key, String::from_utf8(value)?));
     secret.data.unwrap_or_default().into_iter().map(text).collect()

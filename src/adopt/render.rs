@@ -47,6 +47,7 @@ pub fn database(found: &Found, wanted: &Wanted) -> Option<Database> {
         access: Access::default(),
         tls: None,
         wal_archive: None,
+        application_user: None,
         resources: None,
         running: true,
         restore: None,

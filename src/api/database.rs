@@ -10,6 +10,7 @@ use strum::{EnumIter, IntoStaticStr};
 
 pub use super::database_access::{Access, AccessPeer};
 pub use super::database_adoption::{Adopt, Adoption, ServedAs, StartFailure, WentBack};
+pub use super::database_application_user::ApplicationUser;
 pub use super::database_auto_grow::{AutoGrow, AutoGrowState, AutoGrowStatus, Unmeasured};
 pub use super::database_config::{
     ConfigChange, ConfigState, ConfigStatus, ConfigStep, ConfigValue, RejectedConfig, ReloadedPod,
@@ -132,6 +133,17 @@ pub use super::database_wal_archive::{WalArchive, WalArchiveState, WalArchiveSta
         .message("spec.access.passwordGeneration must be absent with spec.adopt and with spec.engine.type: \
             custom: the Secret of an adopted database is its user's, and Freehold cannot give a custom \
             engine another password"),
+    validation = Rule::new("!has(self.spec.applicationUser) || (self.spec.engine.type == 'postgresql' && \
+        !has(self.spec.adopt))")
+        .message("spec.applicationUser is for spec.engine.type: postgresql, and not with spec.adopt: create a \
+            DatabaseUser for an adopted database; for other engines docs/users.md says what there is"),
+    validation = Rule::new("!has(oldSelf.spec.applicationUser) || !has(oldSelf.status) || \
+        !has(oldSelf.status.binding) || \
+        oldSelf.status.binding.name != self.metadata.name + '-application-user' || \
+        (has(self.spec.applicationUser) && \
+        self.spec.applicationUser.username == oldSelf.spec.applicationUser.username)")
+        .message("spec.applicationUser cannot be removed, and its username cannot change, once the application \
+            can connect (status.binding): set its role to Read, or create a DatabaseUser beside it"),
     validation = Rule::new("!has(self.spec.tls) || self.spec.engine.type != 'questdb'")
         .message("spec.tls must be absent with spec.engine.type: questdb: its open source edition has no TLS; \
             docs/tls.md puts a proxy before it"),
@@ -221,6 +233,13 @@ pub struct DatabaseSpec {
     /// Who may connect. Default: every pod of the Database's own namespace.
     #[serde(default)]
     pub access: Access,
+
+    /// The user that the application connects as, which is no superuser: Freehold creates a DatabaseUser for
+    /// it (`<database>-application`), the database is not Ready before the engine has let it in, and
+    /// status.binding names its Secret. PostgreSQL only. It can be added later, and not removed once
+    /// status.binding names it. Default: none, and status.binding names the Secret of the administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application_user: Option<ApplicationUser>,
 
     /// The certificate of the engine: clients may then connect over TLS, or must. Setting it or removing it
     /// restarts the database. Default: no TLS.

@@ -16,6 +16,7 @@ use super::database_restore::{Initialization, Restored, RestoredInPlace};
 use super::database_served::Served;
 use super::database_tls::TlsStatus;
 use super::database_upgrade::Upgrade;
+use super::database_user::Binding;
 use super::database_wal_archive::WalArchiveStatus;
 use super::event::EventReason;
 
@@ -65,6 +66,12 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credentials_secret_name: Option<String>,
 
+    /// The Secret that an application connects with, laid out as the Service Binding specification says
+    /// ("Provisioned Service"): that of spec.applicationUser once the engine lets it in, and without one the
+    /// administrator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Binding>,
+
     /// Which password the engine and the Secret have, where spec.access.passwordGeneration asks for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_generation: Option<i64>,
@@ -102,7 +109,8 @@ pub struct DatabaseStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume_deletion_policy: Option<DeletionPolicy>,
 
-    /// When the database was Ready for the first time.
+    /// When the database was Ready for the first time, or would have been but for the user of its
+    /// application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_ready_at: Option<Time>,
 

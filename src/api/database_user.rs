@@ -8,6 +8,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr};
 
+/// What the name of a user is like.
+pub(super) const USERNAME: &str = "self.matches('^[a-z][a-z0-9_-]*$')";
+
+/// What is said of another one.
+pub(super) const USERNAME_SHAPE: &str = "the username must begin with a lower-case letter, and have only \
+    lower-case letters, digits, _ and -";
+
+/// Which names are not a user's.
+pub(super) const RESERVED_USERNAMES: &str = "!self.startsWith('pg_') && !self.startsWith('freehold_') && \
+    !(self in ['admin', 'postgres', 'public', 'none', 'freehold'])";
+
+/// What is said of one of them.
+pub(super) const RESERVED_USERNAME: &str = "the username is reserved: choose one that is not admin, postgres, \
+    public, none or freehold, and does not begin with pg_ or freehold_";
+
 /// A user of a Database's engine.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
@@ -64,13 +79,8 @@ pub struct DatabaseUserSpec {
     #[schemars(length(min = 1, max = 63))]
     #[x_kube(validation = Rule::new("self == oldSelf")
         .message("spec.username cannot change: create another DatabaseUser"))]
-    #[x_kube(validation = Rule::new("self.matches('^[a-z][a-z0-9_-]*$')")
-        .message("spec.username must begin with a lower-case letter, and have only lower-case letters, digits, _ \
-            and -"))]
-    #[x_kube(validation = Rule::new("!self.startsWith('pg_') && !self.startsWith('freehold_') && \
-        !(self in ['admin', 'postgres', 'public', 'none', 'freehold'])")
-        .message("spec.username is reserved: choose one that is not admin, postgres, public, none or freehold, and \
-            does not begin with pg_ or freehold_"))]
+    #[x_kube(validation = Rule::new(USERNAME).message(USERNAME_SHAPE))]
+    #[x_kube(validation = Rule::new(RESERVED_USERNAMES).message(RESERVED_USERNAME))]
     pub username: String,
 
     /// What the user may do in each of `databases`: `Read` reads every table, `Write` reads and changes the
@@ -145,7 +155,12 @@ impl DatabaseUser {
 
     /// The Secret with its password.
     pub fn secret_name(&self) -> String {
-        format!("{}-user", self.metadata.name.as_deref().unwrap_or_default())
+        Self::secret_of(self.metadata.name.as_deref().unwrap_or_default())
+    }
+
+    /// The Secret with the password of the DatabaseUser of this name.
+    pub fn secret_of(name: &str) -> String {
+        format!("{name}-user")
     }
 
     /// The databases without repetition, in their order.
@@ -171,16 +186,20 @@ pub struct DatabaseUserStatus {
     /// The Secret with the user's credentials, as the Service Binding specification has it ("Provisioned
     /// Service"): its keys are type, provider, host, port, database, username, password and uri.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub binding: Option<UserBinding>,
+    pub binding: Option<Binding>,
+
+    /// What the user may do in the engine, as it was when the user was Ready last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<UserRole>,
 
     /// Which password is in the Secret, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password_generation: Option<i64>,
 }
 
-/// Where the credentials are.
+/// Where credentials are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct UserBinding {
-    /// The name of the Secret, in the namespace of the DatabaseUser.
+pub struct Binding {
+    /// The name of the Secret, in the same namespace.
     pub name: String,
 }

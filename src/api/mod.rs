@@ -8,6 +8,7 @@ pub mod creation;
 pub mod database;
 mod database_access;
 mod database_adoption;
+mod database_application_user;
 mod database_auto_grow;
 mod database_config;
 mod database_engine;

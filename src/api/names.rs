@@ -42,6 +42,8 @@ pub struct Names {
     pub network_policy: String,
     /// The PodDisruptionBudget.
     pub disruption_budget: String,
+    /// The DatabaseUser of the application.
+    pub application_user: String,
     /// What selects the pod: never changed, a StatefulSet's selector is immutable.
     pub selector: BTreeMap<String, String>,
     /// What every object carries.
@@ -76,6 +78,7 @@ impl Names {
             config_map: format!("{name}-config"),
             network_policy: name.clone(),
             disruption_budget: name.clone(),
+            application_user: format!("{name}-application"),
             service_account: volume.clone(),
             database: name,
             uid,

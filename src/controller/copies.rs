@@ -103,7 +103,7 @@ pub struct Copies {
     pub backups: Arc<Mirror<Backup>>,
     /// The BackupSchedules, which are read so, too.
     pub schedules: Arc<Mirror<BackupSchedule>>,
-    /// The DatabaseUsers, which are read so, too.
+    /// The DatabaseUsers. Their controller reads them from the API server, that of the Databases from here.
     pub users: Arc<Mirror<DatabaseUser>>,
     /// The claims with our label.
     pub claims: Arc<Mirror<PersistentVolumeClaim>>,

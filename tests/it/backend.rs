@@ -36,11 +36,18 @@ fn the_code_in_rust_has_one_database_however_often_it_is_created_and_tells_ready
         );
         assert_eq!(credentials["uri"], expected);
 
+        let engine = json!({"type": "postgresql", "version": "17.6"});
+        let changes = json!({"deletionPolicy": "Delete", "engine": engine, "applicationUser": {}});
+        let of_application = objects::database(namespace, env.class(), "any", &changes)["spec"].clone();
+        client::create(&api, "shop", &of_application).await.unwrap();
+        let ready = client::ready(&api, "shop", CALM).await.unwrap();
+        assert_eq!(client::credentials(&client, &ready).await.unwrap()["username"], "app");
+
         client::create(&api, "ledger", &spec("no-such-class")).await.unwrap();
         let stalled = client::ready(&api, "ledger", CALM).await.unwrap_err().to_string();
         assert!(stalled.contains("NodeClass no-such-class does not exist"), "{stalled}");
 
-        for name in ["orders", "ledger", "never-created"] {
+        for name in ["orders", "shop", "ledger", "never-created"] {
             client::delete(&api, name, CALM).await.unwrap();
         }
         assert_eq!((env.live_instances().len(), env.data_volumes().len()), (0, 0));

@@ -178,6 +178,15 @@ fn a_database_that_contradicts_itself_is_refused_with_the_field_and_the_way_out(
             &["spec.config", "status.credentialsSecretName"],
         ),
         (json!({"spec": {"config": {"cairo.max.uncommitted.rows": "1000"}}}), &[]),
+        (
+            json!({"spec": {"applicationUser": {}}}),
+            &["spec.applicationUser is for spec.engine.type: postgresql", "docs/users.md"],
+        ),
+        (with(postgresql("17.5"), &json!({"spec": {"applicationUser": {}}})), &[]),
+        (
+            with(postgresql("17.5"), &json!({"spec": {"applicationUser": {"username": "admin"}}})),
+            &["spec.applicationUser.username", "reserved"],
+        ),
         (json!({"spec": {"zones": ["us-east-1a", "us-east-1a"]}}), &["spec.zones", "listed once"]),
         (
             json!({"spec": {"resources": {"requests": {"cpu": "lots"}}}}),

@@ -241,5 +241,6 @@ fn a_database_has_no_field_of_a_pod_a_machine_or_another_namespace() {
     all.retain(|name| POWERS.contains(&name.as_str()));
     // In spec.adopt, spec.restore and spec.restoreInPlace. An id alone adopts nothing and restores nothing:
     // tags in EC2 must name this very Database (`legacy.rs`), and this namespace (`restoring.rs`).
-    assert_eq!(all, ["volumeID", "snapshotID", "snapshotID"], "a tenant must not decide that");
+    // The role in spec.applicationUser is one of the engine's.
+    assert_eq!(all, ["volumeID", "role", "snapshotID", "snapshotID"], "a tenant must not decide that");
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use freehold::api::database_user::UserRole;
 use freehold::api::{Database, DatabaseUser};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Resource;
@@ -133,6 +134,56 @@ fn a_user_waits_for_its_database_has_a_secret_before_the_engine_has_it_and_goes_
         env.delete("orders").await;
         env.gone("orders").await;
         is_gone::<DatabaseUser>(&env, "shop").await;
+        env.close().await;
+    });
+}
+
+#[test]
+fn the_user_of_an_application_is_made_kept_and_deleted_with_its_database_which_awaits_it() {
+    run(async {
+        let mut env = TestEnv::start("application").await;
+        let engine = json!({"type": "postgresql", "version": "17.6"});
+        let spec = json!({"engine": engine, "deletionPolicy": "Delete", "applicationUser": {}});
+        env.create("orders", &spec).await;
+        within(env.limit(), "orders waiting for the user of its application", || async {
+            let database = env.api::<Database>().get("orders").await.map_err(|error| error.to_string())?;
+            let message = database.condition("Ready").2;
+            let expected = "DatabaseUser orders-application: the engine cannot be asked for the user";
+            seen(message.starts_with(expected).then_some(()), || message.clone())
+        })
+        .await;
+        let user = env.api::<DatabaseUser>().get("orders-application").await.unwrap().spec;
+        assert_eq!((user.username.as_str(), user.role), ("app", UserRole::Owner));
+        let of_user = env.api::<Secret>().get("orders-application-user").await.unwrap();
+        assert!(of_user.data.unwrap().contains_key("uri"));
+
+        let others = [json!({"applicationUser": null}), json!({"applicationUser": {"username": "shop"}})];
+        for is_bound in [false, true] {
+            if is_bound {
+                let bound = Patch::Merge(json!({"status": {"binding": {"name": "orders-application-user"}}}));
+                let databases = env.api::<Database>();
+                databases.patch_status("orders", &PatchParams::default(), &bound).await.unwrap();
+            }
+            for other in &others {
+                let patch = Patch::Merge(json!({"spec": other}));
+                let dry = PatchParams { dry_run: true, ..PatchParams::default() };
+                let changed = env.api::<Database>().patch("orders", &dry, &patch).await;
+                let refused = changed.err().map(|error| error.to_string()).unwrap_or_default();
+                assert_eq!(refused.contains("once the application can connect"), is_bound, "{refused}");
+            }
+        }
+        env.edit("orders", &json!({"applicationUser": {"role": "Read"}})).await;
+        within(env.limit(), "the user having the role of the spec", || async {
+            let user = env.api::<DatabaseUser>().get("orders-application").await;
+            let role = user.map_err(|error| error.to_string())?.spec.role;
+            seen((role == UserRole::Read).then_some(()), || format!("{role:?}"))
+        })
+        .await;
+
+        env.delete("orders").await;
+        env.gone("orders").await;
+        is_gone::<DatabaseUser>(&env, "orders-application").await;
+        is_gone::<Secret>(&env, "orders-application-user").await;
         env.close().await;
     });
 }

@@ -60,7 +60,7 @@ The operator's rights. The tests run it with these and no others, and fail when 
   verbs: [get, list, watch]
 - apiGroups: [freehold.dev]
   resources: [databaseusers]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [freehold.dev]
   resources: [databases/status, nodes/status, volumes/status, backups/status, backupschedules/status, databaseusers/status]
   verbs: [patch]

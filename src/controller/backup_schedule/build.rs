@@ -71,6 +71,8 @@ pub fn database(
         // No client is to trust it; only an image of one's own may not start without.
         tls: of.spec.tls.clone().filter(|_| of.spec.engine.kind == EngineType::Custom),
         wal_archive: None,
+        // No application connects.
+        application_user: None,
         // They may not fit another type.
         resources: None,
         running: true,

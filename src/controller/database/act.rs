@@ -1,12 +1,8 @@
 //! The act step of the Database controller: carries the plan out. Only writes; it makes no choice.
 
-use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, Service,
-    ServiceAccount,
+    ConfigMap, Node as CoreNode, PersistentVolume, PersistentVolumeClaim, Pod, Secret, ServiceAccount,
 };
-use k8s_openapi::api::networking::v1::NetworkPolicy;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
 use kube::api::Api;
 use serde_json::{Value, json};
@@ -16,10 +12,11 @@ use super::act_reload::reload_settings;
 use super::act_stateful_set::{adopt, apply_set, apply_template, change_source, release_set, scale};
 use super::act_tls::load_certificate;
 use super::act_upgrade::{create_backup, record_upgrade};
-use super::apply::{Answers, apply, apply_config_map, apply_spec, created, merge, release_child};
+use super::apply::{
+    Answers, apply, apply_config_map, apply_spec, created, delete_child, merge, release_child,
+};
 use super::build;
 use super::cause::{NodeDeletion, RestartCause};
-use super::child_kind::ChildKind;
 use super::messages::events as notes;
 use super::observe::child::HeldSecret;
 use super::password::Password;
@@ -32,7 +29,7 @@ use super::{act_archive, act_flush};
 use crate::api::database::{NotStarting, Occurrence, Release, Replacement, Restored};
 use crate::api::keys::{ADOPTED_BY_ANNOTATION, DATABASE_NODE_LABEL};
 use crate::api::names::Names;
-use crate::api::{Database, EventReason, Node, Volume};
+use crate::api::{Database, DatabaseUser, EventReason, Node, Volume};
 use crate::cluster::events::Events;
 use crate::cluster::{delete, finalizer, recent};
 use crate::controller::pass::acted::{ActError, Acted};
@@ -74,6 +71,7 @@ async fn one(
     let nodes = Api::<Node>::namespaced(client(), namespace);
     let volumes = Api::<Volume>::namespaced(client(), namespace);
     let secrets = Api::<Secret>::namespaced(client(), namespace);
+    let users = Api::<DatabaseUser>::namespaced(client(), namespace);
     match action {
         Action::AddFinalizer => acted.object = finalizer::add(&databases, &acted.object).await?,
         Action::CreateCredentials(profile) => create_credentials(profile, names, acted, ctx).await?,
@@ -106,6 +104,12 @@ async fn one(
         Action::ApplyService(it) => drop(apply(&of_namespace(&**it, ctx), it).await?),
         Action::ApplyNetworkPolicy(it) => drop(apply_spec(&of_namespace(&**it, ctx), it).await?),
         Action::ApplyDisruptionBudget(it) => drop(apply_spec(&of_namespace(&**it, ctx), it).await?),
+        Action::CreateApplicationUser(user) => {
+            of_namespace(&**user, ctx).create(&created(), user).await?;
+        }
+        Action::UpdateApplicationUser(uid, spec) => {
+            merge(&users, &names.application_user, &json!({"metadata": {"uid": uid}, "spec": spec})).await?;
+        }
         Action::CreateServiceAccount(it) => drop(apply(&of_namespace(&**it, ctx), it).await?),
         Action::MendServiceAccount(patch) => mend_account(patch, names, ctx).await?,
         Action::ApplyStatefulSet(object) => {
@@ -171,7 +175,7 @@ async fn one(
         Action::FreeClaim(claim) => free_claim(claim, ctx).await?,
         Action::KeepCredentials(held) => keep_credentials(held, names, acted, ctx, events).await?,
         Action::DeleteCredentials(uid) => delete::delete(&secrets, &names.credentials_secret, uid).await?,
-        Action::DeleteChild(kind, name, uid) => delete_child(*kind, name, uid, namespace, ctx).await?,
+        Action::DeleteChild(kind, name, uid) => delete_child(*kind, name, uid, namespace, client()).await?,
         Action::RemoveFinalizer => {
             finalizer::remove(&databases, &acted.object).await?;
             acted.finished = true;
@@ -337,34 +341,6 @@ async fn replace_pod(
 
 async fn free_claim(claim: &PersistentVolumeClaim, ctx: &Context) -> Result<(), kube::Error> {
     finalizer::remove(&of_namespace(claim, ctx), claim).await
-}
-
-async fn delete_child(
-    kind: ChildKind,
-    name: &str,
-    uid: &str,
-    namespace: &str,
-    ctx: &Context,
-) -> Result<(), kube::Error> {
-    let client = ctx.client.clone();
-    match kind {
-        ChildKind::StatefulSet => {
-            delete::delete(&Api::<StatefulSet>::namespaced(client, namespace), name, uid).await
-        }
-        ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client, namespace), name, uid).await,
-        ChildKind::ConfigMap => {
-            delete::delete(&Api::<ConfigMap>::namespaced(client, namespace), name, uid).await
-        }
-        ChildKind::ServiceAccount => {
-            delete::delete(&Api::<ServiceAccount>::namespaced(client, namespace), name, uid).await
-        }
-        ChildKind::NetworkPolicy => {
-            delete::delete(&Api::<NetworkPolicy>::namespaced(client, namespace), name, uid).await
-        }
-        ChildKind::PodDisruptionBudget => {
-            delete::delete(&Api::<PodDisruptionBudget>::namespaced(client, namespace), name, uid).await
-        }
-    }
 }
 
 /// The ordinal and the replacement first, then the Node of that name: a lost answer cannot make a second one.

@@ -1,5 +1,5 @@
 //! Writes a Database's objects to the API server: a new one, or the whole content of the very one that it
-//! names.
+//! names; or deletes that one.
 
 use std::fmt::Debug;
 
@@ -16,7 +16,9 @@ use serde_json::{Value, json};
 
 use super::build::with_unknown;
 use super::child_kind::ChildKind;
+use crate::api::DatabaseUser;
 use crate::api::keys::DATABASE_FIELD_MANAGER;
+use crate::cluster::delete;
 
 /// The ConfigMap and the StatefulSet as the API server answered the last write to each: with its defaults,
 /// and with what its admission webhooks changed.
@@ -141,6 +143,40 @@ pub(super) async fn release_child(
         }
         ChildKind::PodDisruptionBudget => {
             release(&Api::<PodDisruptionBudget>::namespaced(client, &namespace), live, to).await
+        }
+        ChildKind::DatabaseUser => {
+            release(&Api::<DatabaseUser>::namespaced(client, &namespace), live, to).await
+        }
+    }
+}
+
+/// Deletes an object of this kind, if it still has this UID.
+pub(super) async fn delete_child(
+    kind: ChildKind,
+    name: &str,
+    uid: &str,
+    namespace: &str,
+    client: Client,
+) -> Result<(), kube::Error> {
+    match kind {
+        ChildKind::StatefulSet => {
+            delete::delete(&Api::<StatefulSet>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::Service => delete::delete(&Api::<Service>::namespaced(client, namespace), name, uid).await,
+        ChildKind::ConfigMap => {
+            delete::delete(&Api::<ConfigMap>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::ServiceAccount => {
+            delete::delete(&Api::<ServiceAccount>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::NetworkPolicy => {
+            delete::delete(&Api::<NetworkPolicy>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::PodDisruptionBudget => {
+            delete::delete(&Api::<PodDisruptionBudget>::namespaced(client, namespace), name, uid).await
+        }
+        ChildKind::DatabaseUser => {
+            delete::delete(&Api::<DatabaseUser>::namespaced(client, namespace), name, uid).await
         }
     }
 }

@@ -15,4 +15,6 @@ pub enum ChildKind {
     PodDisruptionBudget,
     /// The ServiceAccount.
     ServiceAccount,
+    /// The DatabaseUser of the application.
+    DatabaseUser,
 }

@@ -104,6 +104,7 @@ pub fn run(
         .woken_by(of_changed_child(&copies.service_accounts))
         .woken_by(of_changed_child(&copies.network_policies))
         .woken_by(of_changed_child(&copies.disruption_budgets))
+        .woken_by(of_changed_child(&copies.users))
         .woken_by(copies.of_changed_pod())
         .woken_by(filling);
     drive::run(

@@ -12,7 +12,6 @@ use super::ended::{restored_in_place, upgraded};
 use super::history;
 use super::messages;
 use super::observe::Observed;
-use super::observe::child::{Child, Credentials};
 use super::plan::action::{Action, Plan};
 use super::plan::comparison::Findings;
 use super::plan::drift;
@@ -22,7 +21,9 @@ use super::plan::facts::{
 use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
 use super::plan::permission;
-use super::plan::{adoption, auto_grow, back_to_served, in_effect, in_place, upgrade};
+use super::plan::{
+    access, adoption, application_user, auto_grow, back_to_served, in_effect, in_place, upgrade,
+};
 use super::plan::{going_back, next_start, reload, rotation, started, tls, wal_archive};
 use super::upgrade as upgrade_record;
 use super::wait::{DatabaseWait, Idle};
@@ -112,7 +113,7 @@ pub fn status(
     let mut entries = entries(world, findings, decided, now);
     entries.extend(wal_archive::reported(world, wal_archive.as_ref()).filter(|_| !decided.is_deleting));
     let node = machines::of(observed).map(|machines| machines.host);
-    let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
+    let administrator = access::administrator_secret(observed, old.credentials_secret_name);
     let conditions = conditions::merge(&old.conditions, &entries, generation, now);
     let of_settings = reload::in_effect(world);
     let carried_out = of_settings.as_ref().unwrap_or(world);
@@ -121,17 +122,15 @@ pub fn status(
     let (last, back) = (served.as_deref(), in_place.as_deref());
     DatabaseStatus {
         observed_generation: generation,
-        first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions)),
+        first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions, decided.waiting.as_ref())),
         conditions,
         instance_type: node.and_then(|node| node.status.as_ref()?.instance_type.clone()),
         // The last name stays after the deletion: the next ordinal is derived from it.
         node_name: node.map(ResourceExt::name_any).or(old.node_name),
         volume_name: observed.volume.ours().map(ResourceExt::name_any).or(old.volume_name),
         endpoint: endpoint(world).or(old.endpoint),
-        credentials_secret_name: is_ours
-            .then(|| observed.names.credentials_secret.clone())
-            .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
-            .or(old.credentials_secret_name),
+        binding: application_user::binding(observed, old.binding, administrator.as_ref()),
+        credentials_secret_name: administrator,
         password_generation: rotation::shown(observed, old.password_generation),
         config: reload::shown(world, old.config),
         tls: tls::shown(world, old.tls),
@@ -167,9 +166,10 @@ fn volume_deletion_policy(decided: &Decided) -> Option<DeletionPolicy> {
     if let DatabaseWait::DeletingVolume { policy, .. } = waiting { Some(*policy) } else { None }
 }
 
-/// Since when the database is Ready, which it was not before.
-fn first_ready_at(conditions: &[Condition]) -> Option<Time> {
-    let ready = conditions::find(conditions, Type::Ready)?;
+/// Since when the database is Ready, or serves and awaits only the user of its application.
+fn first_ready_at(conditions: &[Condition], waiting: Option<&DatabaseWait>) -> Option<Time> {
+    let is_for_user = matches!(waiting, Some(DatabaseWait::ApplicationUser { .. }));
+    let ready = conditions::find(conditions, if is_for_user { Type::EngineReady } else { Type::Ready })?;
     (ready.status == "True").then(|| ready.last_transition_time.clone())
 }
 

@@ -3,6 +3,7 @@
 mod access;
 mod adopting;
 mod adopting_running;
+mod application_user;
 mod auto_growing;
 mod back_to_served;
 mod drift;
@@ -130,6 +131,7 @@ fn empty(spec: Value, status: Value) -> Observed {
         service_account: Child::Absent,
         network_policy: Child::Absent,
         disruption_budget: Child::Absent,
+        application_user: Child::Absent,
         stateful_set: Child::Absent,
         legacy: None,
         pod: None,

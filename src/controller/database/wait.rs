@@ -131,6 +131,13 @@ pub enum DatabaseWait {
         /// What its conditions say.
         state: ChildState,
     },
+    /// The engine has not let the user of the application in, or the user has another role.
+    ApplicationUser {
+        /// Its DatabaseUser.
+        user: String,
+        /// What the DatabaseUser says of itself; `None` where it is another owner's.
+        state: Option<ChildState>,
+    },
     /// The machine is being replaced.
     Replacing {
         /// The Node to replace.

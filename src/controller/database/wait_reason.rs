@@ -14,7 +14,9 @@ impl DatabaseWait {
             Self::AddingFinalizer | Self::UpdatingChild(_) | Self::StepFailed { .. } => Reason::Progressing,
             Self::InvalidSpec(_) => Reason::InvalidSpec,
             Self::NotPermitted(refusal) => refusal.reason(),
-            Self::NameConflict { .. } | Self::RetainedSecretConflict(_) => Reason::NameConflict,
+            Self::NameConflict { .. }
+            | Self::RetainedSecretConflict(_)
+            | Self::ApplicationUser { state: None, .. } => Reason::NameConflict,
             Self::CredentialsUnusable { .. } => Reason::CredentialsUnreadable,
             Self::AdoptionRefused(_) | Self::NotAdoptable(_) => Reason::AdoptionRefused,
             Self::Restore(wait) => wait.reason(),
@@ -38,6 +40,7 @@ impl DatabaseWait {
             | Self::NoVolume
             | Self::DeletingVolume { .. } => Reason::AwaitingVolume,
             Self::Child { object, state } => state.reason().unwrap_or_else(|| object.kind.awaited()),
+            Self::ApplicationUser { state: Some(state), .. } => state.reason().unwrap_or(Reason::Progressing),
             Self::Replacing { cause, step, .. } => step.reason(cause),
             Self::MovingPod(_) => Reason::Moving,
             Self::ClaimUnusable(..) => Reason::AwaitingBinding,
@@ -91,6 +94,7 @@ impl DatabaseWait {
                 ..
             }
             | Self::RestartPending { step: RestartStep::NoRoom(_), .. }
+            | Self::ApplicationUser { state: None | Some(ChildState::Stalled { .. }), .. }
             | Self::Child { state: ChildState::Stalled { .. }, .. } => true,
             Self::Replacing { step: ReplaceStep::AwaitingSuccessor { wait, .. }, .. } => wait.is_stalled(),
             Self::AddingFinalizer
@@ -109,6 +113,7 @@ impl DatabaseWait {
             | Self::VolumeNotBound(_)
             | Self::UpdatingChild(_)
             | Self::Child { .. }
+            | Self::ApplicationUser { .. }
             | Self::Replacing { .. }
             | Self::MovingPod(_)
             | Self::RestartPending { .. }

@@ -6,7 +6,7 @@ use super::messages;
 use super::observe::Observed;
 use super::plan::action::Plan;
 use super::wait::UserWait;
-use crate::api::database_user::UserBinding;
+use crate::api::database_user::Binding;
 use crate::api::{DatabaseUser, DatabaseUserStatus};
 use crate::controller::conditions::{self, Entry};
 use crate::controller::database::build;
@@ -29,7 +29,8 @@ pub fn status(
     DatabaseUserStatus {
         observed_generation: generation,
         conditions: conditions::merge(&old.conditions, &entries(plan, acted), generation, now),
-        binding: secret.map(|_| UserBinding { name: observed.user.secret_name() }),
+        binding: secret.map(|_| Binding { name: observed.user.secret_name() }),
+        role: plan.waiting.is_none().then_some(observed.user.spec.role).or(old.role),
         password_generation: secret.map(build::password_generation),
     }
 }

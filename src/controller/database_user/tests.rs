@@ -315,6 +315,33 @@ fn a_deleted_one_is_dropped_and_leaves_what_is_not_its_own() {
 }
 
 #[test]
+fn the_user_of_an_application_ends_at_once_where_another_database_has_the_name_of_its_own() {
+    let owned = |owner: &str| {
+        let mut world = as_wanted(&json!({"metadata": {
+            "deletionTimestamp": "2026-06-01T00:00:00Z",
+            "ownerReferences": [{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+                "uid": owner, "controller": true}]}}));
+        (world.pod, world.engine) = (EnginePod::Absent, EngineView::NotRead);
+        done(&world)
+    };
+    assert_eq!(owned("database-uid"), "[] Deleting");
+    assert_eq!(owned("uid-of-a-former-one"), "[remove finalizer] as wanted");
+}
+
+#[test]
+fn the_status_keeps_the_role_that_the_engine_had_last() {
+    let role = |world: &Observed| {
+        let acted = Acted::new(world.user.clone());
+        status(world, &plan(world), &acted, "2026-06-01T00:00:00Z".parse().unwrap()).role
+    };
+    assert_eq!(role(&new()), None);
+    assert_eq!(role(&as_wanted(&json!({}))), Some(UserRole::Write));
+    let mut world = as_wanted(&json!({"status": {"role": "Write", "conditions": []}}));
+    world.user.spec.role = UserRole::Read;
+    assert_eq!(role(&world), Some(UserRole::Write), "until the engine has taken the rights");
+}
+
+#[test]
 fn the_status_names_the_secret_and_what_is_waited_for() {
     let said = |world: &Observed| {
         let acted = Acted::new(world.user.clone());

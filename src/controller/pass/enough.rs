@@ -27,8 +27,9 @@ const PROGRESS: [ConditionType; 11] = [
 ];
 
 /// The fields that name what is there, of all kinds.
-const FOUND: [&str; 19] = [
+const FOUND: [&str; 20] = [
     "applied",
+    "binding",
     "config",
     "coreNodeName",
     "credentialsSecretName",

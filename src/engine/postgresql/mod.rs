@@ -67,7 +67,7 @@ pub const WAL_ARCHIVE_CREDENTIALS: &str = "/run/freehold/wal-archive";
 const USER_ID: i64 = 999;
 
 /// The database that is made beside the built-in ones, for the application.
-const DATABASE: &str = "app";
+pub const DATABASE: &str = "app";
 
 /// The database for the administrator's own connections: a user may drop any other.
 pub const MAINTENANCE_DATABASE: &str = "postgres";

@@ -23,6 +23,9 @@ use super::person::NAME;
 use super::{SAMPLE, struck_in_a_part};
 use crate::properties::facts::USERS;
 
+/// The Secret of the user of the application.
+const APPLICATION: &str = "orders-application-user";
+
 /// Longer than an attempt in doubt takes to be proven absent.
 const LONG: Duration = Duration::from_secs(4 * 3600);
 
@@ -130,6 +133,42 @@ async fn of_a_database(strike: Option<Strike>) -> (usize, usize) {
     (before, after)
 }
 
+#[test]
+fn a_database_that_is_ready_has_the_user_of_its_application_whatever_an_operator_is_struck_at() {
+    struck_in_a_part(SAMPLE, 5, of_an_application);
+}
+
+/// A database with a user of its application is created, the user's role is changed, and the database is
+/// deleted. When it is Ready for the first time, the engine takes the password of the Secret that its status
+/// names. How many writes and calls of the operator there were before its Service, and after its end.
+async fn of_an_application(strike: Option<Strike>) -> (usize, usize) {
+    let mut house = House::build(1, Lies { strike, ..Lies::none() }).await;
+    house.start();
+    let engine = json!({"type": "postgresql", "version": "17.6"});
+    let user = json!({"username": "shop", "role": "Owner"});
+    house.create(&json!({"deletionPolicy": "Delete", "engine": engine, "applicationUser": user})).await;
+    house.until("the Secret of the user", LONG, |it| it.secret_of(APPLICATION, "password").is_some()).await;
+    let before = house.chaos.effects();
+    let knows = |it: &House| {
+        let bound = it.database().unwrap_or_default()["status"]["binding"]["name"].clone();
+        let password = it.secret_of(bound.as_str().unwrap_or_default(), "password");
+        bound == APPLICATION && password.is_some() && password == it.engine_user().map(|it| it.password)
+    };
+    let ready = |it: &House| {
+        assert!(!it.is_ready() || knows(it), "it is Ready without a user that the engine takes");
+        it.is_ready()
+    };
+    house.until("the database is Ready", LONG, ready).await;
+    house.patch(&json!({"applicationUser": {"role": "Write"}})).await;
+    let may_write = |it: &House| it.engine_user().is_some_and(|it| it.mark.rights.role == UserRole::Write);
+    house.until("the user may write", LONG, may_write).await;
+    house.until_ready(LONG).await;
+    let after = house.chaos.effects();
+    house.end_at_rest(LONG).await;
+    assert_eq!(house.secret_of(APPLICATION, "password"), None, "the Secret goes with the user");
+    (before, after)
+}
+
 impl House {
     fn users_api(&self) -> Api<DatabaseUser> {
         Api::namespaced(self.server.client("person"), NAMESPACE)
@@ -166,7 +205,12 @@ impl House {
 
     /// What the user's Secret has under this key.
     fn user_secret(&self, key: &str) -> Option<String> {
-        let secret = self.server.object("secrets", NAMESPACE, "shop-user")?;
+        self.secret_of("shop-user", key)
+    }
+
+    /// What the Secret of this name has under this key.
+    fn secret_of(&self, name: &str, key: &str) -> Option<String> {
+        let secret = self.server.object("secrets", NAMESPACE, name)?;
         let text = STANDARD.decode(secret["data"][key].as_str()?).unwrap();
         Some(String::from_utf8(text).unwrap())
     }

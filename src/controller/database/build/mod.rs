@@ -2,6 +2,7 @@
 //! profile.
 
 mod adopted;
+mod application_user;
 mod backup;
 mod compare;
 mod config_map;
@@ -34,6 +35,7 @@ pub use super::inputs::{changed, config_hash, inputs_hash};
 pub use adopted::{
     adopted_node, adopted_set, adopted_volume, inputs_to_run, of_version, served_as, served_before,
 };
+pub use application_user::application_user;
 pub use backup::backup;
 pub use compare::holds;
 pub use config_map::config_map;

@@ -112,7 +112,8 @@ impl DatabaseWait {
             Self::UpdatingChild(object) => {
                 format!("{} is being updated to the spec of this Database", object.describe())
             }
-            Self::Child { object, state } => state.message(object),
+            Self::Child { object, state } => state.message(&object.describe()),
+            Self::ApplicationUser { user, state } => of_application(user, state.as_ref()),
             Self::Replacing { node, cause, step } => step.message(node, &cause.message()),
             Self::MovingPod(cause) => cause.message(),
             Self::RestartPending { pod, step } => {
@@ -196,6 +197,18 @@ fn data_retained(volume_id: &VolumeId, record: &str, older: usize) -> String {
     )
 }
 
+/// What is awaited of the user of the application, of this DatabaseUser.
+fn of_application(user: &str, state: Option<&ChildState>) -> String {
+    let user = format!("DatabaseUser {user}");
+    match state {
+        Some(state) => state.message(&user),
+        None => format!(
+            "{user} exists and is not owned by this Database; it is not modified. Delete it, or remove \
+            spec.applicationUser"
+        ),
+    }
+}
+
 fn name_conflict(objects: &[ObjectName], namespace: &str) -> String {
     let names: Vec<String> = objects.iter().map(ObjectName::describe).collect();
     let (exist, them) = if names.len() == 1 {
@@ -233,8 +246,7 @@ impl ObjectName {
 }
 
 impl ChildState {
-    fn message(&self, object: &ObjectName) -> String {
-        let object = object.describe();
+    fn message(&self, object: &str) -> String {
         match self {
             Self::New => format!("{object} was created; its controller has not reported a status yet"),
             Self::Outdated => format!(

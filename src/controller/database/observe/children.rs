@@ -7,13 +7,16 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::child::{Child, child};
-use crate::api::Database;
+use crate::api::names::Names;
+use crate::api::{Database, DatabaseUser};
 use crate::cluster::mirror::{Mirror, Reads};
+use crate::controller::copies::Copies;
 use crate::controller::pass::context::Context;
 
 /// Looks at them.
 pub(super) struct Children<'a> {
-    /// Whether the Database derives any: an adopted one does not.
+    /// Whether the Database derives any. What an adopted one has of these was there before, is used by its
+    /// name alone, and is never ours.
     pub derives: bool,
     /// The Database.
     pub database: &'a Database,
@@ -38,6 +41,16 @@ impl Children<'_> {
             return Ok(Child::Absent);
         }
         Ok(child(copy.current(&self.api(), name, self.reads).await?, self.database))
+    }
+
+    /// The DatabaseUser of the application, from its copy alone: it is created under a name that is taken
+    /// once, and changed and deleted by its UID.
+    pub async fn application_user(
+        &self,
+        names: &Names,
+        copies: &Copies,
+    ) -> Result<Child<DatabaseUser>, kube::Error> {
+        Children { reads: Reads::Cached, ..*self }.copied(&names.application_user, &copies.users).await
     }
 
     fn api<K>(&self) -> Api<K>

@@ -42,7 +42,7 @@ use super::ordinal::ordinal;
 use super::pod;
 use crate::api::keys::{self, EBS_CSI_DRIVER};
 use crate::api::names::{Names, VolumeNames};
-use crate::api::{Database, Node, NodeClass, Volume};
+use crate::api::{Database, DatabaseUser, Node, NodeClass, Volume};
 use crate::cluster::mirror::{Mirror, Reads};
 use crate::cluster::ownership::{is_orphaning, is_unowned};
 use crate::cluster::{controller_of, finalizer, if_served, is_not_found};
@@ -100,6 +100,8 @@ pub struct Observed {
     pub disruption_budget: Child<PodDisruptionBudget>,
     /// The database that it adopts; `None` for a Database that adopts nothing.
     pub legacy: Option<Legacy>,
+    /// The DatabaseUser of the application.
+    pub application_user: Child<DatabaseUser>,
     /// The StatefulSet.
     pub stateful_set: Child<StatefulSet>,
     /// Its pod.
@@ -213,7 +215,6 @@ pub async fn observe(
     let Owned { torn_down, nodes, name_taken, volume } = owned(&database, &names, copies, reads, ctx).await?;
     let stateful_set = stateful_set(&names, &database, &copies.stateful_sets, reads, ctx).await?;
     let legacy = legacy::observe(&database, &names, &stateful_set, &volume, ctx).await?;
-    // What an adopted database has of these was there before, is used by its name alone, and is never ours.
     let children = Children { derives: legacy.is_none(), database: &database, reads, ctx };
     let stage = stage(&database, &nodes, &volume);
     let needs = stage.needs_secrets();
@@ -246,6 +247,7 @@ pub async fn observe(
         service_account: children.copied(&names.service_account, &copies.service_accounts).await?,
         network_policy: children.copied(&names.network_policy, &copies.network_policies).await?,
         disruption_budget: children.copied(&names.disruption_budget, &copies.disruption_budgets).await?,
+        application_user: children.application_user(&names, copies).await?,
         stateful_set,
         legacy,
         flush: pod.as_ref().and_then(ResourceExt::uid).map(|uid| ctx.flushes.of(&uid)).unwrap_or_default(),

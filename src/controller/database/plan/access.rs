@@ -103,6 +103,18 @@ pub(super) fn selector_of_service(observed: &Observed) -> Option<Action> {
     Some(Action::ApplyService(Box::new(bound(live, wanted))))
 }
 
+/// The Secret of the administrator, for the status.
+pub(in crate::controller::database) fn administrator_secret(
+    observed: &Observed,
+    before: Option<String>,
+) -> Option<String> {
+    let is_ours = matches!(observed.credentials, Credentials::Read(Child::Ours(_)));
+    is_ours
+        .then(|| observed.names.credentials_secret.clone())
+        .or_else(|| observed.database.spec.adopt.as_ref()?.credentials_secret_name.clone())
+        .or(before)
+}
+
 /// The engine's ConfigMap, ServiceAccount, Service, NetworkPolicy and PodDisruptionBudget: before the
 /// machine, since a child that is refused must cost nothing.
 pub(super) fn objects(observed: &Observed, profile: &Profile, actions: &mut Vec<Action>) {

@@ -15,7 +15,7 @@ use crate::api::database::{
     Adoption, ConfigStatus, EngineNotStarted, NotStarting, Occurrence, Release, Replacement, Restored,
     RestoredInPlace, TlsStatus, Upgrade, WentBack,
 };
-use crate::api::{Backup, Node, Volume};
+use crate::api::{Backup, DatabaseUser, Node, Volume};
 use crate::controller::database::cause::{Move, NodeDeletion, RestartCause};
 use crate::controller::database::child_kind::ChildKind;
 use crate::controller::database::object_name::ObjectName;
@@ -184,6 +184,10 @@ pub enum Action {
     ApplyNetworkPolicy(Box<NetworkPolicy>),
     /// The same for the PodDisruptionBudget.
     ApplyDisruptionBudget(Box<PodDisruptionBudget>),
+    /// Create the DatabaseUser of the application.
+    CreateApplicationUser(Box<DatabaseUser>),
+    /// Change its spec: UID, JSON merge patch of the spec.
+    UpdateApplicationUser(String, Value),
     /// Create the ServiceAccount.
     CreateServiceAccount(Box<ServiceAccount>),
     /// Change the ServiceAccount: JSON merge patch, with its UID.

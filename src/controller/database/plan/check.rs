@@ -62,6 +62,8 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             | Action::ApplyService(_)
             | Action::ApplyNetworkPolicy(_)
             | Action::ApplyDisruptionBudget(_)
+            | Action::CreateApplicationUser(_)
+            | Action::UpdateApplicationUser(..)
             | Action::CreateServiceAccount(_)
             | Action::MendServiceAccount(_)
             | Action::ApplyStatefulSet(_)
@@ -104,6 +106,12 @@ pub(super) fn violations(observed: &Observed, plan: &Plan) -> Vec<String> {
             Action::DeleteChild(ChildKind::ConfigMap, ..) if !is_deleting => {
                 let is_immutable = observed.config_map.ours().is_some_and(|it| it.immutable == Some(true));
                 rule(is_immutable, "a ConfigMap that can be changed is not deleted");
+            }
+            Action::DeleteChild(ChildKind::DatabaseUser, ..) if !is_deleting => {
+                let wanted = observed.database.spec.application_user.as_ref().map(|it| &it.username);
+                let is_another =
+                    observed.application_user.ours().is_some_and(|it| Some(&it.spec.username) != wanted);
+                rule(is_another, "the user of the application is not deleted");
             }
             Action::KeepCredentials(_)
             | Action::DeleteCredentials(_)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use kube::{Resource, ResourceExt};
 
 use super::action::{Action, Plan};
+use super::application_user;
 use super::facts::{condition_message, patch};
 use super::pause::{give_back, stop};
 use super::{access, adoption, release};
@@ -34,6 +35,12 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     }
     if let Child::Ours(volume) = &observed.volume {
         return disk(observed, volume, actions);
+    }
+    // It ends at once, since its engine does not run any more: the user stays in data that is retained. It is
+    // awaited, so that another Database of the name has one of its own.
+    if let Some(user) = observed.application_user.ours() {
+        actions.extend(Action::delete(ChildKind::DatabaseUser, Some(&user.metadata)));
+        return Plan::act(actions, application_user::ending(user));
     }
     credentials(observed, actions)
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::gone_back;
 use crate::api::database::Adoption;
 use crate::api::keys::INPUTS_HASH_ANNOTATION;
-use crate::api::{ConditionType, Node, Reason, Volume, VolumeId};
+use crate::api::{ConditionType, DatabaseUser, Node, Reason, Volume, VolumeId};
 use crate::cluster::status::difference;
 use crate::controller::conditions;
 use crate::controller::database::build;
@@ -51,26 +51,36 @@ pub(in crate::controller::database) fn volume_awaited(volume: &Volume) -> Option
     awaited(ObjectName::new(ObjectKind::Volume, volume.name_any()), volume.conditions(), is_current)
 }
 
-/// What is awaited of a child; `None` when it is ready as its newest spec says. Reasons and messages are only
-/// repeated, for display.
+/// What the DatabaseUser of the application says of itself; `None` when it is ready as its newest spec says.
+pub(super) fn state_of_user(user: &DatabaseUser) -> Option<ChildState> {
+    let is_current =
+        user.status.as_ref().is_some_and(|status| status.observed_generation == user.metadata.generation);
+    state(user.conditions(), is_current)
+}
+
+/// What is awaited of a child; `None` when it is ready as its newest spec says.
 fn awaited(object: ObjectName, conditions: &[Condition], is_current: bool) -> Option<DatabaseWait> {
+    state(conditions, is_current).map(|state| DatabaseWait::Child { object, state })
+}
+
+/// What a child says of itself. Reasons and messages are only repeated, for display.
+fn state(conditions: &[Condition], is_current: bool) -> Option<ChildState> {
     let shown = |condition: &Condition| (Reason::named(&condition.reason), condition.message.clone());
     let stalled =
         conditions::find(conditions, ConditionType::Stalled).filter(|stalled| stalled.status == "True");
-    let state = match (stalled, conditions::find(conditions, ConditionType::Ready)) {
+    match (stalled, conditions::find(conditions, ConditionType::Ready)) {
         (Some(stalled), _) => {
             let (reason, message) = shown(stalled);
-            ChildState::Stalled { reason, message }
+            Some(ChildState::Stalled { reason, message })
         }
-        (None, Some(ready)) if ready.status == "True" && is_current => return None,
-        (None, Some(ready)) if ready.status == "True" => ChildState::Outdated,
+        (None, Some(ready)) if ready.status == "True" && is_current => None,
+        (None, Some(ready)) if ready.status == "True" => Some(ChildState::Outdated),
         (None, Some(ready)) => {
             let (reason, message) = shown(ready);
-            ChildState::NotReady { reason, message }
+            Some(ChildState::NotReady { reason, message })
         }
-        (None, None) => ChildState::New,
-    };
-    Some(DatabaseWait::Child { object, state })
+        (None, None) => Some(ChildState::New),
+    }
 }
 
 /// The message of a condition, to repeat it.

@@ -12,7 +12,8 @@ pub mod leaving;
 pub(super) mod machines;
 pub(super) mod next_start;
 
-mod access;
+pub(super) mod access;
+pub(super) mod application_user;
 pub(super) mod auto_grow;
 pub(super) mod back_to_served;
 mod claim;
@@ -83,7 +84,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan {
     let decided = release::kept(permission::requeued(decided, observed), observed);
     let guarded = claim::freed(claim::guarded(decided, observed), observed);
     let flushed = flush::before_stop(guarded, observed, now);
-    let mut plan = auto_grow::grown(drift::mended(flushed, observed, now), observed, now);
+    let grown = auto_grow::grown(drift::mended(flushed, observed, now), observed, now);
+    let mut plan = application_user::told(grown, observed);
     if observed.is_orphaning() {
         // What lost its owner reference wakes its Database no more.
         plan.requeue = Some(sooner(observed.timing.requeue_interval, plan.requeue));

@@ -161,6 +161,7 @@ fn children(observed: &Observed) -> impl Iterator<Item = Action> {
         release(ChildKind::ConfigMap, observed.config_map.ours().map(Resource::meta)),
         release(ChildKind::ServiceAccount, observed.service_account.ours().map(Resource::meta)),
         release(ChildKind::NetworkPolicy, observed.network_policy.ours().map(Resource::meta)),
+        release(ChildKind::DatabaseUser, observed.application_user.ours().map(Resource::meta)),
         // Without Freehold, which moves the database, nothing would ever end a drain.
         Action::delete(ChildKind::PodDisruptionBudget, observed.disruption_budget.ours().map(Resource::meta)),
     ];

@@ -58,6 +58,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::Attaching(_)
         | DatabaseWait::Flushing { .. }
         | DatabaseWait::StoppingEngine(_)
+        | DatabaseWait::ApplicationUser { state: None, .. }
         | DatabaseWait::RetainedSecretConflict(_) => Some(Wake::Time),
         DatabaseWait::InvalidSpec(_)
         | DatabaseWait::VolumeLost { .. }
@@ -69,6 +70,7 @@ pub(super) fn wake(wait: &DatabaseWait) -> Option<Wake> {
         | DatabaseWait::VolumeNotBound(_)
         | DatabaseWait::UpdatingChild(_)
         | DatabaseWait::Child { .. }
+        | DatabaseWait::ApplicationUser { state: Some(_), .. }
         | DatabaseWait::Replacing { .. }
         | DatabaseWait::RestartPending { .. }
         | DatabaseWait::PodAltered { .. }

@@ -227,6 +227,8 @@ fn waits() -> Vec<DatabaseWait> {
         DatabaseWait::CreatingVolume { volume: volume(), zone: t("us-east-1b") },
         DatabaseWait::VolumeNotBound(volume()),
         DatabaseWait::UpdatingChild(object(ObjectKind::Volume, "orders-x")),
+        DatabaseWait::ApplicationUser { user: t("orders-application"), state: Some(ChildState::New) },
+        DatabaseWait::ApplicationUser { user: t("orders-application"), state: None },
         DatabaseWait::MovingPod(RestartCause::Moved {
             pod: t("orders-0"),
             from: t("ip-1"),

@@ -123,6 +123,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
         volume_name,
         endpoint,
         credentials_secret_name,
+        binding: Some(_),
         password_generation: None,
         config: None,
         tls: None,
@@ -151,8 +152,7 @@ fn a_settled_database_is_ready_and_says_where_it_is() {
     assert_eq!((served.pod_uid.as_str(), &served.went_back), ("pod-uid", &None));
     let applied = applied.unwrap().stateful_set.map(|set| (set.uid, set.generation));
     assert_eq!(applied, Some(("set-uid".into(), 5)));
-    let run = run.map(|run| run.pod_uid);
-    assert_eq!((replacement, history, run.as_deref()), (None, Vec::new(), Some("pod-uid")));
+    assert_eq!((replacement, history, run.unwrap().pod_uid.as_str()), (None, Vec::new(), "pod-uid"));
     assert_eq!((observed_generation, engine_version.as_deref()), (Some(3), Some("9.3.4")));
     assert_eq!((zone.as_deref(), instance_type.as_deref()), (Some(ZONE), Some("r7i.large")));
     assert_eq!(

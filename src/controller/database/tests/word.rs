@@ -64,6 +64,8 @@ pub(super) fn word(action: &Action) -> String {
         Action::ApplyService(object) => applied("apply service", &object.metadata.uid),
         Action::ApplyNetworkPolicy(object) => applied("apply policy", &object.metadata.uid),
         Action::ApplyDisruptionBudget(object) => applied("apply budget", &object.metadata.uid),
+        Action::CreateApplicationUser(user) => format!("create user {}", user.name_any()),
+        Action::UpdateApplicationUser(uid, spec) => format!("update user {uid} {spec}"),
         Action::CreateServiceAccount(object) => applied("create account", &object.metadata.uid),
         Action::MendServiceAccount(patch) => format!("mend account {patch}"),
         Action::ApplyStatefulSet(object) => {

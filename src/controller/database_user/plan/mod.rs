@@ -5,15 +5,16 @@
 
 pub mod action;
 
-use kube::ResourceExt;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{Resource, ResourceExt};
 
 use self::action::{Action, Plan};
 use super::build;
 use super::observe::{EngineView, Observed, has_users, tried_in};
 use super::wait::UserWait;
-use crate::api::Database;
 use crate::api::database_user::UserDeletionPolicy;
-use crate::cluster::finalizer;
+use crate::api::{Database, DatabaseUser};
+use crate::cluster::{controller_of, finalizer};
 use crate::controller::database::build as of_database;
 use crate::controller::database::observe::child::{Child, Credentials, HeldSecret};
 use crate::controller::engine_access::EnginePod;
@@ -202,7 +203,8 @@ fn deletion(observed: &Observed) -> Plan {
         }
         return plan;
     }
-    let Some(database) = observed.database.as_ref().filter(|it| has_users(it)) else { return ends() };
+    let is_its = |it: &&Database| has_users(it) && !is_of_former(user, it);
+    let Some(database) = observed.database.as_ref().filter(is_its) else { return ends() };
     if database.metadata.deletion_timestamp.is_some() && !is_ready(observed) {
         return ends();
     }
@@ -214,4 +216,13 @@ fn deletion(observed: &Observed) -> Plan {
     let Some(mark) = mark.filter(|mark| Some(&mark.uid) == user.metadata.uid.as_ref()) else { return ends() };
     let actions = vec![Action::Drop(access.clone(), mark), Action::RemoveFinalizer];
     Plan::act(actions, UserWait::Dropping(user.spec.username.clone()))
+}
+
+/// Whether this is the user of the application of a Database that is gone, and whose name this one has.
+fn is_of_former(user: &DatabaseUser, database: &Database) -> bool {
+    let of_database = |owner: &&OwnerReference| {
+        owner.kind == Database::kind(&()) && owner.api_version == Database::api_version(&())
+    };
+    let owner = controller_of(user).filter(of_database);
+    owner.is_some_and(|owner| Some(&owner.uid) != database.metadata.uid.as_ref())
 }

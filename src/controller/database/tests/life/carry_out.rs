@@ -130,7 +130,9 @@ impl Life {
                 applied(&mut self.disruption_budget, object, &new_uid);
             }
             Action::CreateServiceAccount(object) => applied(&mut self.service_account, object, &new_uid),
-            Action::MendServiceAccount(_) => panic!("no account is changed in the model: {action:?}"),
+            Action::MendServiceAccount(_)
+            | Action::CreateApplicationUser(_)
+            | Action::UpdateApplicationUser(..) => panic!("not in the model: {action:?}"),
             Action::ApplyStatefulSet(object)
             | Action::RestoreStatefulSet(object)
             | Action::ChangeImageSource(object) => {
@@ -288,6 +290,7 @@ impl Life {
             ChildKind::ServiceAccount => self.service_account = None,
             ChildKind::NetworkPolicy => self.network_policy = None,
             ChildKind::PodDisruptionBudget => self.disruption_budget = None,
+            ChildKind::DatabaseUser => panic!("the model has no application"),
         }
     }
 }

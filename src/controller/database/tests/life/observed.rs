@@ -29,6 +29,7 @@ impl Life {
             service_account: child(self.service_account.as_ref()),
             network_policy: child(self.network_policy.as_ref()),
             disruption_budget: child(self.disruption_budget.as_ref()),
+            application_user: Child::Absent,
             stateful_set: child(self.stateful_set.as_ref()),
             pod: self.pod.clone(),
             flush: self.flush,
