@@ -26,6 +26,16 @@ pub fn controller_of<K: Resource>(object: &K) -> Option<&OwnerReference> {
     object.owner_references().iter().find(|owner| owner.controller == Some(true))
 }
 
+/// The same, if it is of the kind `O`.
+pub fn controller_of_kind<O, K>(object: &K) -> Option<&OwnerReference>
+where
+    O: Resource<DynamicType = ()>,
+    K: Resource,
+{
+    controller_of(object)
+        .filter(|owner| owner.kind == O::kind(&()) && owner.api_version == O::api_version(&()))
+}
+
 /// The API server's error of this call means "another client wrote first": observe again.
 pub fn is_conflict(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 409 && status.reason != "AlreadyExists")

@@ -11,7 +11,7 @@ use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
 use super::context::Context;
-use crate::cluster::controller_of;
+use crate::cluster::controller_of_kind;
 use crate::cluster::mirror::Mirror;
 
 /// The objects of a changed NodeClass; `class_of` gives the class that one names.
@@ -37,8 +37,7 @@ where
     C: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
 {
     children.changes().filter_map(|child| async move {
-        let owner = controller_of(&child)?;
-        let is_it = owner.kind == K::kind(&()) && owner.api_version == K::api_version(&());
-        is_it.then(|| child.namespace().map(|namespace| ObjectRef::new(&owner.name).within(&namespace)))?
+        let owner = controller_of_kind::<K, _>(&child)?;
+        child.namespace().map(|namespace| ObjectRef::new(&owner.name).within(&namespace))
     })
 }

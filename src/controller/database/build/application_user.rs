@@ -1,10 +1,10 @@
 //! Builds the DatabaseUser of the application.
 
 use super::owned;
+use crate::api::DatabaseUser;
 use crate::api::database::ApplicationUser;
 use crate::api::database_user::{DatabaseUserSpec, UserDeletionPolicy};
 use crate::api::names::Names;
-use crate::api::{DatabaseUser, DatabaseUserStatus};
 use crate::engine::postgresql::DATABASE;
 
 /// The DatabaseUser of the application as it is created. Of the spec of one that is there only the role is
@@ -18,5 +18,5 @@ pub fn application_user(names: &Names, user: &ApplicationUser) -> DatabaseUser {
         password_generation: 1,
         deletion_policy: UserDeletionPolicy::Delete,
     };
-    DatabaseUser { metadata: owned(names, &names.application_user), spec, status: None::<DatabaseUserStatus> }
+    DatabaseUser { metadata: owned(names, &names.application_user), spec, status: None }
 }

@@ -18,8 +18,8 @@ use crate::controller::database::observe::Observed;
 use crate::controller::database::observe::child::Child;
 use crate::controller::database::wait::DatabaseWait;
 
-/// The plan, and last what the DatabaseUser needs: a refusal of it holds nothing else up. What is awaited of
-/// it is told when nothing else is awaited.
+/// The plan, and last what the DatabaseUser needs: a refusal of it holds nothing else up. The plan waits for
+/// the user only where it waits for nothing else.
 pub(super) fn told(mut plan: Plan, observed: &Observed) -> Plan {
     let is_kept = finalizer::has(&observed.database) && !is_leaving(observed);
     if !is_kept || observed.legacy.is_some() {

@@ -5,8 +5,7 @@
 
 pub mod action;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use kube::{Resource, ResourceExt};
+use kube::ResourceExt;
 
 use self::action::{Action, Plan};
 use super::build;
@@ -14,7 +13,7 @@ use super::observe::{EngineView, Observed, has_users, tried_in};
 use super::wait::UserWait;
 use crate::api::database_user::UserDeletionPolicy;
 use crate::api::{Database, DatabaseUser};
-use crate::cluster::{controller_of, finalizer};
+use crate::cluster::{controller_of_kind, finalizer};
 use crate::controller::database::build as of_database;
 use crate::controller::database::observe::child::{Child, Credentials, HeldSecret};
 use crate::controller::engine_access::EnginePod;
@@ -220,9 +219,6 @@ fn deletion(observed: &Observed) -> Plan {
 
 /// Whether this is the user of the application of a Database that is gone, and whose name this one has.
 fn is_of_former(user: &DatabaseUser, database: &Database) -> bool {
-    let of_database = |owner: &&OwnerReference| {
-        owner.kind == Database::kind(&()) && owner.api_version == Database::api_version(&())
-    };
-    let owner = controller_of(user).filter(of_database);
+    let owner = controller_of_kind::<Database, _>(user);
     owner.is_some_and(|owner| Some(&owner.uid) != database.metadata.uid.as_ref())
 }
