@@ -110,7 +110,7 @@ pub async fn access(
         || Err(format!("Secret {name} has no username or password")),
         |(username, password)| {
             let database = database_name.clone();
-            Ok(Access { address, port, username, password, database, tls })
+            Ok(Access { address, port, username, password, database, tls, slowness: 1 })
         },
     ))
 }

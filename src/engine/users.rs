@@ -9,14 +9,21 @@
 pub mod rights;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use super::verify::{Row, literal, quoted};
 use crate::api::database_user::UserRole;
 use crate::api::keys::{GROUP_COMMENT, USER_COMMENT};
 
-/// The options of every connection that these statements are sent over.
-pub const OPTIONS: &str = "-c search_path=pg_catalog -c default_transaction_read_only=off \
-    -c synchronous_commit=on -c lock_timeout=5s -c statement_timeout=25s";
+/// The options of every connection that these statements are sent over: a lock is awaited for as long as the
+/// one, and a statement for as long as the other.
+pub fn options(lock: Duration, statement: Duration) -> String {
+    let (lock, statement) = (lock.as_secs(), statement.as_secs());
+    format!(
+        "-c search_path=pg_catalog -c default_transaction_read_only=off -c synchronous_commit=on \
+        -c lock_timeout={lock}s -c statement_timeout={statement}s"
+    )
+}
 
 /// The role that owns what a user leaves in a database without owners. It has no right, and no member.
 const LEFT: &str = "freehold_left";

@@ -54,6 +54,7 @@ fn access() -> Access {
         password: "secret".to_owned(),
         database: "postgres".to_owned(),
         tls: Tls::IfOffered,
+        slowness: 1,
     }
 }
 

@@ -33,6 +33,16 @@ pub struct Access {
     pub database: String,
     /// Whether the connection is encrypted.
     pub tls: Tls,
+    /// How many times its usual time the engine has for each answer: 1, or more where its host is known to
+    /// be slow.
+    pub slowness: u32,
+}
+
+impl Access {
+    /// How long the engine has for what usually takes this long at most.
+    pub(super) fn limit(&self, usual: Duration) -> Duration {
+        usual.saturating_mul(self.slowness)
+    }
 }
 
 /// Whether a connection is encrypted.

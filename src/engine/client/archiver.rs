@@ -13,12 +13,12 @@ const LIMIT: Duration = Duration::from_secs(5);
 pub(super) async fn ask(access: &Access) -> Result<Archiver, ClientError> {
     let what = "the archive of its log";
     let asked = async { Session::open(access).await?.read(what, QUESTION, LIMIT, Archiver::read).await };
-    within(what, LIMIT, asked).await
+    within(what, access.limit(LIMIT), asked).await
 }
 
 /// Has the engine end the file of its log that it writes to.
 pub(super) async fn switch(access: &Access) -> Result<(), ClientError> {
     let what = "the end of a file of its log";
     let switched = async { Session::open(access).await?.send(what, SWITCH, LIMIT).await };
-    within(what, LIMIT, switched).await.map(drop)
+    within(what, access.limit(LIMIT), switched).await.map(drop)
 }

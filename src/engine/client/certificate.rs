@@ -31,7 +31,7 @@ const FILE: &str = "SELECT pg_catalog.pg_read_file(pg_catalog.current_setting('s
 /// Has the engine show this certificate, if its files have it.
 pub(super) async fn load(access: &Access, certificate: &Certificate) -> Result<Loaded, ClientError> {
     let access = Access { tls: Tls::Required, ..access.clone() };
-    within("its certificate", LIMIT, loaded(&access, certificate)).await
+    within("its certificate", access.limit(LIMIT), loaded(&access, certificate)).await
 }
 
 async fn loaded(access: &Access, certificate: &Certificate) -> Result<Loaded, ClientError> {

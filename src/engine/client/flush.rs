@@ -29,7 +29,7 @@ pub(super) async fn flush(
 }
 
 async fn opened(access: &Access) -> Result<Session, ClientError> {
-    let until = Instant::now() + OPENING;
+    let until = Instant::now() + access.limit(OPENING);
     loop {
         match Session::open(access).await {
             Err(_) if Instant::now() < until => sleep(PAUSE).await,

@@ -20,7 +20,7 @@ pub(super) const LOADING_PAUSE: Duration = Duration::from_millis(200);
 
 /// What the engine says of this change.
 pub(super) async fn verdict(access: &Access, change: &Change) -> Result<Verdict, ClientError> {
-    limited(async {
+    limited(access, async {
         let known = Session::open(access).await?.parameters().await?;
         match tried(access, change, &known).await {
             Err(ClientError::Refused { reason, .. }) => Ok(rejected(&reason)),
@@ -33,7 +33,7 @@ pub(super) async fn verdict(access: &Access, change: &Change) -> Result<Verdict,
 
 /// Has the engine load its file, if it has this text; whether it runs with the change.
 pub(super) async fn reload(access: &Access, change: &Change, file: &str) -> Result<bool, ClientError> {
-    limited(async {
+    limited(access, async {
         let session = Session::open(access).await?;
         let known = session.parameters().await?;
         // It may be another change than the one that was judged, as after ALTER SYSTEM.
@@ -63,8 +63,11 @@ async fn tried(access: &Access, change: &Change, known: &[Parameter]) -> Result<
     Session::with(access, Some(&options)).await?.parameters().await
 }
 
-async fn limited<T>(work: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
-    within("a change of its settings", LIMIT, work).await
+async fn limited<T>(
+    access: &Access,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, ClientError> {
+    within("a change of its settings", access.limit(LIMIT), work).await
 }
 
 fn only(rows: &[Row]) -> Option<String> {

@@ -44,6 +44,8 @@ pub(super) struct Session {
     // First, so that no statement can follow when the end begins.
     client: Client,
     _open: oneshot::Sender<()>,
+    /// That of `Access`.
+    slowness: u32,
 }
 
 impl Session {
@@ -119,9 +121,10 @@ impl Session {
                 connected => connected,
             }
         };
-        let connected = timeout(CONNECT_LIMIT, connected)
+        let limit = access.limit(CONNECT_LIMIT);
+        let connected = timeout(limit, connected)
             .await
-            .map_err(|_| failed(access, format!("no answer within {} s", CONNECT_LIMIT.as_secs())))?;
+            .map_err(|_| failed(access, format!("no answer within {} s", limit.as_secs())))?;
         let (client, connection) = match connected {
             Ok(connected) => connected,
             Err(error) => return Ok(Err(error)),
@@ -133,7 +136,7 @@ impl Session {
                 drop(timeout(CLOSING_LIMIT, connection).await);
             }
         });
-        Ok(Ok(Self { client, _open: open }))
+        Ok(Ok(Self { client, _open: open, slowness: access.slowness }))
     }
 
     /// Sends a statement, which an error calls `what`.
@@ -143,7 +146,7 @@ impl Session {
         statement: &str,
         limit: Duration,
     ) -> Result<Vec<SimpleQueryMessage>, ClientError> {
-        within(what, limit, self.answer(what, statement)).await
+        within(what, limit.saturating_mul(self.slowness), self.answer(what, statement)).await
     }
 
     async fn answer(

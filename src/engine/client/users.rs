@@ -17,6 +17,12 @@ use crate::engine::verify::{names, only, pairs};
 /// `statement_timeout`.
 const CHANGE_LIMIT: Duration = Duration::from_secs(30);
 
+/// How long a change waits for another client's lock.
+const LOCK_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the engine works at a statement. Less than `CHANGE_LIMIT`.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(25);
+
 /// How often, and how long after each other, a user's sessions are ended until there is none.
 const ENDINGS: u32 = 50;
 const ENDING_PAUSE: Duration = Duration::from_millis(100);
@@ -24,7 +30,8 @@ const ENDING_PAUSE: Duration = Duration::from_millis(100);
 /// A connection to this database.
 async fn session(access: &Access, database: &str) -> Result<Session, ClientError> {
     let access = Access { database: database.to_owned(), ..access.clone() };
-    Session::with(&access, Some(users::OPTIONS)).await
+    let options = users::options(access.limit(LOCK_LIMIT), access.limit(STATEMENT_LIMIT));
+    Session::with(&access, Some(&options)).await
 }
 
 /// What the engine has of the user.
@@ -84,7 +91,7 @@ pub(super) async fn drop_role(access: &Access, username: &str, mark: &Mark) -> R
 
 /// Ends the sessions that the user has, and all that it owns or was given beside the roles of Freehold.
 async fn disown(main: &Session, access: &Access, username: &str, mark: &Mark) -> Result<(), ClientError> {
-    end_sessions(main, username).await?;
+    end_sessions(main, username, ENDINGS.saturating_mul(access.slowness)).await?;
     main.send("REASSIGN OWNED", &users::disown(username, mark, &access.database), CHANGE_LIMIT).await?;
     let what = "the databases in which the user owns something";
     for database in main.read(what, &users::depending(username), QUERY_LIMIT, names).await? {
@@ -97,11 +104,11 @@ async fn disown(main: &Session, access: &Access, username: &str, mark: &Mark) ->
 
 /// Ends the sessions that began before now. One that is being let in shows a moment later: two looks in a row
 /// find none.
-async fn end_sessions(main: &Session, username: &str) -> Result<(), ClientError> {
+async fn end_sessions(main: &Session, username: &str, endings: u32) -> Result<(), ClientError> {
     let what = "the end of the sessions of the user";
     let until = main.read("the time of the engine", users::NOW, QUERY_LIMIT, only).await?;
     let mut is_empty = false;
-    for _ in 0..ENDINGS {
+    for _ in 0..endings {
         let ended = main.read(what, &users::end_sessions(username, &until), QUERY_LIMIT, names).await?;
         if ended.is_empty() && is_empty {
             return Ok(());
@@ -109,7 +116,7 @@ async fn end_sessions(main: &Session, username: &str) -> Result<(), ClientError>
         is_empty = ended.is_empty();
         sleep(ENDING_PAUSE).await;
     }
-    Err(ClientError::Silent { what, limit: ENDING_PAUSE * ENDINGS })
+    Err(ClientError::Silent { what, limit: ENDING_PAUSE * endings })
 }
 
 /// Connects as the user, if a connection is free. What an owner creates must belong to the owners.

@@ -86,7 +86,7 @@ fn on_machines_of<F: Future<Output = RealEnv>>(
 pub fn postgresql(real: &Real) -> Value {
     let mut versions =
         real.template.names().iter().filter_map(|name| name.strip_prefix("docker.io/library/postgres:"));
-    let version = versions.find(|version| version.contains('.')).unwrap();
+    let version = versions.find(|version| version.starts_with("15.")).unwrap();
     json!({"engine": {"type": "postgresql", "version": version}, "storage": {"size": "2Gi"}})
 }
 

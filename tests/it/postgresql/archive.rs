@@ -16,7 +16,7 @@ use nix::unistd::geteuid;
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
 
-use super::{connected, sql};
+use super::{SLOWNESS, connected, sql};
 use crate::kit::installed;
 use crate::kit::s3::{KEY, REGION, S3, free_port};
 use crate::kit::wait::until;
@@ -100,6 +100,7 @@ impl Pod {
             password: fs::read_to_string(self.folder.path().join("password")).unwrap(),
             database: "app".to_owned(),
             tls: Tls::IfOffered,
+            slowness: SLOWNESS,
         }
     }
 

@@ -5,8 +5,8 @@ use freehold::engine::client::{Access, Engines as _, Loaded, PgWire, Tls};
 use freehold_box::writer::local_postgresql::LocalPostgresql;
 use pretty_assertions::assert_eq;
 
-use super::serving;
-use super::tls::{SelfSigned, serving_tls_only};
+use super::on_each_major;
+use super::tls::{SelfSigned, take_tls_only};
 
 /// The rules by which a server takes TLS only.
 const TLS_ONLY: &str = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
@@ -27,40 +27,51 @@ fn put(server: &LocalPostgresql, certificate: &SelfSigned, key: &SelfSigned) {
 #[tokio::test]
 async fn a_renewed_certificate_is_loaded_once_the_files_have_it_and_connections_stay() {
     let (first, second) = (SelfSigned::of("localhost"), SelfSigned::of("localhost"));
-    let Some((server, access)) = serving_tls_only(&first).await else { return };
-    assert_eq!(load(&access, &first).await, Loaded::Shown);
-    assert_eq!(load(&access, &second).await, Loaded::NotInFiles);
-    put(&server, &second, &second);
-    assert_eq!(load(&access, &first).await, Loaded::Shown, "it has loaded nothing yet");
-    assert_eq!(load(&access, &second).await, Loaded::Shown);
-    assert_eq!(load(&access, &first).await, Loaded::NotInFiles);
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, &first).await;
+        assert_eq!(load(&access, &first).await, Loaded::Shown);
+        assert_eq!(load(&access, &second).await, Loaded::NotInFiles);
+        put(&server, &second, &second);
+        assert_eq!(load(&access, &first).await, Loaded::Shown, "it has loaded nothing yet");
+        assert_eq!(load(&access, &second).await, Loaded::Shown);
+        assert_eq!(load(&access, &first).await, Loaded::NotInFiles);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn another_chain_of_the_same_certificate_is_another_one() {
     let (first, issuer) = (SelfSigned::of("localhost"), SelfSigned::of("an issuer"));
-    let Some((server, access)) = serving_tls_only(&first).await else { return };
-    let (text, key) = (format!("{}{}", first.pem(), issuer.pem()), first.key.serialize_pem());
-    let chain = certificate::read(text.as_bytes(), key.as_bytes()).unwrap();
-    assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::NotInFiles);
-    server.offer_tls(&text, &key, TLS_ONLY).unwrap();
-    assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::Shown);
-    assert_eq!(load(&access, &first).await, Loaded::NotInFiles);
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, &first).await;
+        let (text, key) = (format!("{}{}", first.pem(), issuer.pem()), first.key.serialize_pem());
+        let chain = certificate::read(text.as_bytes(), key.as_bytes()).unwrap();
+        assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::NotInFiles);
+        server.offer_tls(&text, &key, TLS_ONLY).unwrap();
+        assert_eq!(PgWire.load_certificate(&access, &chain).await.unwrap(), Loaded::Shown);
+        assert_eq!(load(&access, &first).await, Loaded::NotInFiles);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_certificate_without_its_key_is_seen_to_be_refused_and_the_one_before_goes_on() {
     let (first, second) = (SelfSigned::of("localhost"), SelfSigned::of("localhost"));
-    let Some((server, access)) = serving_tls_only(&first).await else { return };
-    put(&server, &second, &first);
-    assert_eq!(load(&access, &second).await, Loaded::Refused);
-    assert_eq!(load(&access, &first).await, Loaded::Shown);
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, &first).await;
+        put(&server, &second, &first);
+        assert_eq!(load(&access, &second).await, Loaded::Refused);
+        assert_eq!(load(&access, &first).await, Loaded::Shown);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn no_certificate_is_loaded_over_a_connection_without_tls() {
-    let Some((_server, access)) = serving().await else { return };
-    assert_eq!(access.tls, Tls::IfOffered);
-    let error = PgWire.load_certificate(&access, &read(&SelfSigned::of("localhost"))).await.unwrap_err();
-    assert!(error.to_string().contains("does not offer TLS, which is required"), "{error}");
+    on_each_major(async |_server, access| {
+        assert_eq!(access.tls, Tls::IfOffered);
+        let error = PgWire.load_certificate(&access, &read(&SelfSigned::of("localhost"))).await.unwrap_err();
+        assert!(error.to_string().contains("does not offer TLS, which is required"), "{error}");
+    })
+    .await;
 }

@@ -29,7 +29,7 @@ use x509_cert::certificate::Version;
 use x509_cert::der::asn1::BitString;
 use x509_cert::der::{Decode as _, Encode as _};
 
-use super::{change, connected, serving, sql};
+use super::{SLOWNESS, change, connected, on_each_major, sql};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -86,14 +86,8 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// A server that takes TLS only.
-pub async fn serving_tls_only(certificate: &SelfSigned) -> Option<(LocalPostgresql, Access)> {
-    let (server, access) = serving().await?;
-    take_tls_only(&server, &access, certificate).await;
-    Some((server, access))
-}
-
-async fn take_tls_only(server: &LocalPostgresql, access: &Access, certificate: &SelfSigned) {
+/// Has the server take TLS only.
+pub async fn take_tls_only(server: &LocalPostgresql, access: &Access, certificate: &SelfSigned) {
     let lines = "hostssl all all 127.0.0.1/32 scram-sha-256\n";
     server.offer_tls(&certificate.pem(), &certificate.key.serialize_pem(), lines).unwrap();
     sql(access, "SELECT pg_reload_conf()").await;
@@ -112,21 +106,24 @@ async fn a_server_that_takes_its_administrator_without_tls_only_lets_the_operato
         "hostssl all all 127.0.0.1/32 scram-sha-256 clientcert=verify-full\n\
          host all all 127.0.0.1/32 scram-sha-256\n",
     ] {
-        let Some((server, access)) = serving().await else { return };
-        let certificate = SelfSigned::of("localhost");
-        std::fs::write(server.data().join("root.crt"), certificate.pem()).unwrap();
-        let authority = "ALTER SYSTEM SET ssl_ca_file = 'root.crt'";
-        sql(&access, authority).await;
-        server.offer_tls(&certificate.pem(), &certificate.key.serialize_pem(), lines).unwrap();
-        sql(&access, "SELECT pg_reload_conf()").await;
-        let began = Instant::now();
-        while PgWire.login(&required(&access)).await.is_err_and(|it| it.to_string().contains("not offer")) {
-            assert!(began.elapsed() < LIMIT, "it does not offer TLS");
-            tokio::time::sleep(PAUSE).await;
-        }
-        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "{lines}");
-        PgWire.flush(&access, "CHECKPOINT", LIMIT).await.unwrap();
-        assert_ne!(PgWire.login(&required(&access)).await.ok(), Some(Login::In), "{lines}");
+        on_each_major(async |server, access| {
+            let certificate = SelfSigned::of("localhost");
+            std::fs::write(server.data().join("root.crt"), certificate.pem()).unwrap();
+            let authority = "ALTER SYSTEM SET ssl_ca_file = 'root.crt'";
+            sql(&access, authority).await;
+            server.offer_tls(&certificate.pem(), &certificate.key.serialize_pem(), lines).unwrap();
+            sql(&access, "SELECT pg_reload_conf()").await;
+            let began = Instant::now();
+            while PgWire.login(&required(&access)).await.is_err_and(|it| it.to_string().contains("not offer"))
+            {
+                assert!(began.elapsed() < LIMIT, "it does not offer TLS");
+                tokio::time::sleep(PAUSE).await;
+            }
+            assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "{lines}");
+            PgWire.flush(&access, "CHECKPOINT", LIMIT).await.unwrap();
+            assert_ne!(PgWire.login(&required(&access)).await.ok(), Some(Login::In), "{lines}");
+        })
+        .await;
     }
 }
 
@@ -135,9 +132,12 @@ fn required(access: &Access) -> Access {
 }
 
 async fn lets_in(certificate: &SelfSigned) {
-    let Some((_server, access)) = serving_tls_only(certificate).await else { return };
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
-    assert_eq!(PgWire.login(&required(&access)).await.unwrap(), Login::In);
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, certificate).await;
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
+        assert_eq!(PgWire.login(&required(&access)).await.unwrap(), Login::In);
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -159,32 +159,36 @@ async fn a_certificate_of_version_1_is_taken() {
 
 #[tokio::test]
 async fn the_log_of_a_server_with_tls_has_no_line_on_the_end_of_the_operators_connections() {
-    let Some((server, access)) = serving().await else { return };
-    let (client, _connection) = connected(&access).await.unwrap();
-    take_tls_only(&server, &access, &SelfSigned::of("localhost")).await;
-    for _ in 0..5 {
-        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
-        PgWire.judge_settings(&access, &change("work_mem", Some("16MB"))).await.unwrap();
-    }
-    let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'freehold'";
-    let began = Instant::now();
-    while client.query_one(open, &[]).await.unwrap().get::<_, i64>(0) > 0 {
-        assert!(began.elapsed() < LIMIT, "the operator's connections do not end");
-        tokio::time::sleep(PAUSE).await;
-    }
-    let log = std::fs::read_to_string(server.data().with_file_name("postgres.log")).unwrap();
-    let of_ends = |line: &&str| line.contains("could not receive data") || line.contains("SSL error");
-    assert_eq!(log.lines().find(of_ends), None);
+    on_each_major(async |server, access| {
+        let (client, _connection) = connected(&access).await.unwrap();
+        take_tls_only(&server, &access, &SelfSigned::of("localhost")).await;
+        for _ in 0..5 {
+            assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
+            PgWire.judge_settings(&access, &change("work_mem", Some("16MB"))).await.unwrap();
+        }
+        let open = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'freehold'";
+        let began = Instant::now();
+        while client.query_one(open, &[]).await.unwrap().get::<_, i64>(0) > 0 {
+            assert!(began.elapsed() < LIMIT, "the operator's connections do not end");
+            tokio::time::sleep(PAUSE).await;
+        }
+        let log = std::fs::read_to_string(server.data().with_file_name("postgres.log")).unwrap();
+        let of_ends = |line: &&str| line.contains("could not receive data") || line.contains("SSL error");
+        assert_eq!(log.lines().find(of_ends), None);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_server_without_tls_lets_in_who_does_not_require_it_and_nobody_else() {
-    let Some((_server, access)) = serving().await else { return };
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
-    let refused = PgWire.login(&required(&access)).await.unwrap_err().to_string();
-    let expected =
-        "no connection to the engine at 127.0.0.1: the engine does not offer TLS, which is required";
-    assert_eq!(refused, expected);
+    on_each_major(async |_server, access| {
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In);
+        let refused = PgWire.login(&required(&access)).await.unwrap_err().to_string();
+        let expected =
+            "no connection to the engine at 127.0.0.1: the engine does not offer TLS, which is required";
+        assert_eq!(refused, expected);
+    })
+    .await;
 }
 
 /// A program that listens, and does this with every client.
@@ -264,42 +268,50 @@ async fn refused(access: &Access) -> String {
 #[tokio::test]
 async fn who_ends_the_tls_in_between_is_refused_by_the_server_and_no_statement_arrives() {
     let (of_server, other) = (SelfSigned::of("localhost"), SelfSigned::of("localhost"));
-    let Some((_server, access)) = serving_tls_only(&of_server).await else { return };
-    let acceptor = other.signs_with(&other.key, &TLS13);
-    let (through, _between) = in_between(&access, acceptor, Some(&of_server)).await;
-    for through in [required(&through), through] {
-        let refused = refused(&through).await;
-        assert!(refused.ends_with("SCRAM channel binding check failed"), "{refused}");
-    }
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, &of_server).await;
+        let acceptor = other.signs_with(&other.key, &TLS13);
+        let (through, _between) = in_between(&access, acceptor, Some(&of_server)).await;
+        for through in [required(&through), through] {
+            let refused = refused(&through).await;
+            assert!(refused.ends_with("SCRAM channel binding check failed"), "{refused}");
+        }
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn who_ends_the_tls_before_a_server_without_is_refused_where_tls_is_required() {
     let other = SelfSigned::of("localhost");
-    let Some((_server, access)) = serving().await else { return };
-    let (through, _between) = in_between(&access, other.signs_with(&other.key, &TLS13), None).await;
-    let refused = refused(&required(&through)).await;
-    assert!(refused.contains("the engine did not use channel binding"), "{refused}");
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
-    // Where TLS is not required, an engine may have none: nothing shows that who answers is not the engine.
-    sent(&through).await.unwrap();
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::WrongPassword);
+    on_each_major(async |_server, access| {
+        let (through, _between) = in_between(&access, other.signs_with(&other.key, &TLS13), None).await;
+        let refused = refused(&required(&through)).await;
+        assert!(refused.contains("the engine did not use channel binding"), "{refused}");
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
+        // Where TLS is not required, an engine may have none: nothing shows that another one answers.
+        sent(&through).await.unwrap();
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::WrongPassword);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn who_shows_the_servers_certificate_without_its_key_is_refused() {
     let (of_server, other) = (SelfSigned::of("localhost"), SelfSigned::of("localhost"));
-    let Some((_server, access)) = serving_tls_only(&of_server).await else { return };
-    for version in [&TLS12, &TLS13] {
-        let acceptor = of_server.signs_with(&other.key, version);
-        let (through, _between) = in_between(&access, acceptor, Some(&of_server)).await;
-        for through in [required(&through), through] {
-            let refused = refused(&through).await;
-            assert!(refused.contains("the engine offers TLS, and the handshake failed"), "{refused}");
+    on_each_major(async |server, access| {
+        take_tls_only(&server, &access, &of_server).await;
+        for version in [&TLS12, &TLS13] {
+            let acceptor = of_server.signs_with(&other.key, version);
+            let (through, _between) = in_between(&access, acceptor, Some(&of_server)).await;
+            for through in [required(&through), through] {
+                let refused = refused(&through).await;
+                assert!(refused.contains("the engine offers TLS, and the handshake failed"), "{refused}");
+            }
         }
-    }
-    assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
+        assert_eq!(PgWire.login(&access).await.unwrap(), Login::In, "with the password of before");
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -316,6 +328,7 @@ async fn a_server_whose_handshake_breaks_is_an_error_that_says_so() {
         password: "a-password-of-the-test".to_owned(),
         database: "postgres".to_owned(),
         tls: Tls::IfOffered,
+        slowness: SLOWNESS,
     };
     let error = PgWire.login(&access).await.unwrap_err().to_string();
     assert!(error.contains("the engine offers TLS, and the handshake failed: "), "{error}");

@@ -1,15 +1,16 @@
-//! A real QuestDB changes its version behind a backup, under a writer.
+//! A real QuestDB and a real PostgreSQL change their versions behind a backup, under a writer.
 
 use std::time::Instant;
 
 use freehold::api::Database;
 use freehold::api::database::Upgrade;
-use freehold_box::writer::{Dialect, Writer};
+use freehold_box::machines::images::servers::IMAGES;
+use freehold_box::writer::{Dialect, Writer, Written};
 use k8s_openapi::api::core::v1::Pod;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::backup::former_is_retained;
+use super::backup::{complete, former_is_retained, request};
 use crate::kit::env::Env as _;
 use crate::kit::real::{LIMIT, RealEnv, on_real_machines, questdb};
 use crate::kit::wait::{seen, within};
@@ -86,6 +87,40 @@ fn a_version_that_does_not_start_leaves_every_row_to_the_one_before_and_the_next
             seen(left.is_empty().then_some(()), || format!("{left:?}"))
         })
         .await;
+        env
+    });
+}
+
+#[test]
+fn a_postgresql_takes_the_next_minor_release_under_a_writer_and_a_backup_of_before_has_its_rows() {
+    on_real_machines("minor-release", |mut env| async move {
+        env.env.start_operator();
+        let [older, newer] = IMAGES.map(|server| json!({"type": "postgresql", "version": server.release()}));
+        let mut spec = env.postgresql();
+        (spec["engine"], spec["upgrade"]) = (older, json!({"timeoutMinutes": 60}));
+        let writer = env.written(&spec, Dialect::Postgresql).await;
+        let acknowledged = writer.written().acknowledged;
+        request(&env, "first").await;
+        complete(&env, "first").await;
+
+        env.edit("orders", &json!({"engine": newer})).await;
+        let writer = keeps_its_rows(&env, writer).await;
+        let done = upgrade(&env).await;
+        let is_newer = done.to.version.as_deref() == newer["version"].as_str();
+        assert!(is_newer && done.ended_at.is_some() && done.went_back.is_none(), "{done:?}");
+        let outage = writer.observed().outage.unwrap();
+        println!(
+            "PostgreSQL {} after {:.1} s without an answer",
+            newer["version"],
+            outage.length.as_secs_f64()
+        );
+        let backed_up = Written { acknowledged, ..writer.stop().await };
+
+        spec["restore"] = json!({"backupName": "first"});
+        env.create("beside", &spec).await;
+        env.serves("beside").await;
+        let beside = env.numbered("beside", Dialect::Postgresql);
+        backed_up.verify(&beside, LIMIT).await.unwrap().check().unwrap();
         env
     });
 }

@@ -180,6 +180,7 @@ pub(super) fn access(profile: &Profile, secret: &Secret, pod: &Pod, database: &s
         password: build::value(secret, "password")?,
         database: database.to_owned(),
         tls: build::tls_of_connections(pod.spec.as_ref()?),
+        slowness: 1,
     })
 }
 

@@ -27,20 +27,28 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct LocalPostgresql {
     // First, so that it has ended when the folder is removed.
     process: Option<Process>,
+    installed: Installed,
     folder: TempDir,
     address: SocketAddr,
 }
 
 impl LocalPostgresql {
-    /// Creates its data and does not start it. `None`, and it says so, where PostgreSQL is not installed.
+    /// Debian's; creates its data and does not start it. `None`, and it says so, where PostgreSQL is not
+    /// installed.
     ///
     /// # Errors
     ///
     /// When `initdb` fails, with what it printed.
     pub fn create() -> io::Result<Option<Self>> {
-        if programs()?.is_none() {
-            return Ok(None);
-        }
+        programs()?.map(|_| Self::of(Installed::Debian)).transpose()
+    }
+
+    /// The same of what is installed like this.
+    ///
+    /// # Errors
+    ///
+    /// As for `create`.
+    pub fn of(installed: Installed) -> io::Result<Self> {
         let folder = tempfile::tempdir()?;
         std::fs::write(folder.path().join("password"), Self::PASSWORD)?;
         if geteuid().is_root() {
@@ -51,11 +59,11 @@ impl LocalPostgresql {
             (format!("--pgdata={}", data.display()), format!("--pwfile={}", password.display()));
         let user = format!("--username={}", Self::USER);
         let others = ["--auth=scram-sha-256", "--locale=C.UTF-8", "--no-sync", "--data-checksums"];
-        let (path, args) =
-            program("initdb", [&data, &password, &user].into_iter().map(String::as_str).chain(others));
+        let (path, args) = installed
+            .program("initdb", [&data, &password, &user].into_iter().map(String::as_str).chain(others));
         succeeds(Command::new(path).args(args).current_dir("/"))?;
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        Ok(Some(Self { process: None, folder, address }))
+        Ok(Self { process: None, installed, folder, address })
     }
 
     /// The administrator.
@@ -141,7 +149,8 @@ impl LocalPostgresql {
         let data = self.data().display().to_string();
         let settings = settings.iter().flat_map(|setting| ["-c", setting]);
         let args = ["--single", "-D", &data, "-c", "exit_on_error=on"];
-        let (program, args) = program("postgres", args.into_iter().chain(settings).chain(["postgres"]));
+        let (program, args) =
+            self.installed.program("postgres", args.into_iter().chain(settings).chain(["postgres"]));
         let started = Instant::now();
         loop {
             let mut command = Command::new(&program);
@@ -169,7 +178,7 @@ impl LocalPostgresql {
         let (data, port) = (self.data().display().to_string(), self.address.port().to_string());
         let args =
             ["-D", &data, "-p", &port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="];
-        let (program, args) = program("postgres", args);
+        let (program, args) = self.installed.program("postgres", args);
         Process::start(Launch { name: "postgres", program: &program, args, folder: self.folder.path() })
     }
 }
@@ -203,16 +212,42 @@ pub async fn connect(access: &Access) -> Result<(Client, AbortOnDropHandle<()>),
     Ok((client, AbortOnDropHandle::new(tokio::spawn(async move { drop(connection.await) }))))
 }
 
-/// A program of the server's; it refuses to run as root.
-fn program<'a>(name: &str, args: impl IntoIterator<Item = &'a str>) -> (PathBuf, Vec<String>) {
-    let path = Path::new(PROGRAMS).join(name);
-    let args = args.into_iter().map(str::to_owned);
-    if geteuid().is_root() {
-        let user = ["--reuid=postgres", "--regid=postgres", "--clear-groups"].map(str::to_owned);
-        let args = user.into_iter().chain([path.display().to_string()]).chain(args).collect();
-        ("/usr/bin/setpriv".into(), args)
-    } else {
-        (path, args.collect())
+/// Where a server's programs are.
+#[derive(Clone, Debug)]
+pub enum Installed {
+    /// Debian's package.
+    Debian,
+    /// A folder with `bin`, `lib` and `share`.
+    In(PathBuf),
+}
+
+/// How root runs a program as another user.
+const AS_POSTGRES: [&str; 4] = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"];
+
+/// Runs the program of the second argument with the folder of the first at `/mnt`: the folder may be one that
+/// only root finds.
+const AT_MNT: &str = r#"mount --bind "$0" /mnt && exec "$@""#;
+
+impl Installed {
+    /// A program of the server's; it refuses to run as root.
+    fn program<'a>(&self, name: &str, args: impl IntoIterator<Item = &'a str>) -> (PathBuf, Vec<String>) {
+        let mut words: Vec<String> = Vec::new();
+        let programs = match self {
+            Self::Debian => PathBuf::from(PROGRAMS),
+            Self::In(folder) if geteuid().is_root() => {
+                let folder = folder.display().to_string();
+                let at_mnt = ["/usr/bin/unshare", "--mount", "/bin/sh", "-ec", AT_MNT, &folder];
+                words.extend(at_mnt.map(str::to_owned));
+                "/mnt/bin".into()
+            }
+            Self::In(folder) => folder.join("bin"),
+        };
+        if geteuid().is_root() {
+            words.extend(AS_POSTGRES.map(str::to_owned));
+        }
+        words.push(programs.join(name).display().to_string());
+        words.extend(args.into_iter().map(str::to_owned));
+        (words.remove(0).into(), words)
     }
 }
 

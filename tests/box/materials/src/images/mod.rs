@@ -4,8 +4,9 @@
 //! ```text
 //!   system ─┬─ java ─┬─ questdb 8.2.0, 9.2.3, 9.3.4 ─┐
 //!           │        │                               ├──► oci (one archive) ──► template: a containerd root, unpacked
-//!           └─ postgresql ─┬─────────────────────────┤         each machine takes it by hard links
-//!                          └─ barman ────────────────┤
+//!           ├─ postgresql ─┬─────────────────────────┤         each machine takes it by hard links
+//!           │              └─ barman ────────────────┤
+//!           └─ postgresql 18.3, 18.4 ────────────────┤
 //!   pause ───────────────────────────────────────────┘
 //! ```
 //!
@@ -16,12 +17,14 @@
 mod barman;
 mod error;
 pub mod host;
+mod maven;
 pub mod oci;
 mod operator;
 mod parts;
 mod pause;
 mod postgresql;
 mod questdb;
+pub mod servers;
 mod system;
 mod template;
 pub mod tree;

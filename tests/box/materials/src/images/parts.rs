@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use super::error::{Error, at, blocking, key};
 use super::host::Needed;
 use super::oci::{Image, Layer};
+use super::servers::Server;
 use super::tree::Tree;
-use super::{barman, pause, postgresql, questdb, system};
+use super::{barman, pause, postgresql, questdb, servers, system};
 use crate::base::cache::make_private_folder;
 use crate::base::progress::Progress;
 
@@ -73,6 +74,7 @@ pub struct Parts {
     questdb: Vec<(questdb::Release, Part)>,
     postgresql: Part,
     barman: Part,
+    servers: Vec<(Server, Part)>,
 }
 
 impl Parts {
@@ -91,6 +93,12 @@ impl Parts {
                 )?,
             ))
         };
+        let server = |server: Server| {
+            let name = format!("postgresql-{}", server.release());
+            let sources = [include_str!("servers.rs"), include_str!("postgresql.rs"), postgresql::ENTRYPOINT];
+            let needed = [servers::NEEDED, postgresql::NEEDED].concat();
+            Ok((server, Part::new(name, &sources, &on_system(&needed))?))
+        };
         Ok(Self {
             pause: Part::new("pause", &[include_str!("pause.rs"), pause::SOURCE], pause::NEEDED)?,
             system: Part::new("system", &[include_str!("system.rs")], system::NEEDED)?,
@@ -106,14 +114,16 @@ impl Parts {
                 &[include_str!("barman.rs"), barman::PACKAGES],
                 &on_system(barman::NEEDED),
             )?,
+            servers: servers::IMAGES.into_iter().map(server).collect::<Result<_, Error>>()?,
         })
     }
 
     /// What decides all of their bytes.
     pub fn keys(&self) -> Vec<String> {
-        let Self { pause, system, java, questdb, postgresql, barman } = self;
+        let Self { pause, system, java, questdb, postgresql, barman, servers } = self;
         let fixed = [pause, system, java, postgresql, barman];
-        fixed.into_iter().chain(questdb.iter().map(|(_, part)| part)).map(|part| part.key.clone()).collect()
+        let releases = questdb.iter().map(|(_, part)| part).chain(servers.iter().map(|(_, part)| part));
+        fixed.into_iter().chain(releases).map(|part| part.key.clone()).collect()
     }
 
     /// The images, with the layers that are not yet in `root` made.
@@ -122,7 +132,8 @@ impl Parts {
         for folder in [&root.join("layers"), &jars] {
             make_private_folder(folder).map_err(at(folder))?;
         }
-        let steps = 5 + u64::try_from(self.questdb.len()).map_err(io::Error::other).map_err(at(root))?;
+        let releases = self.questdb.len() + self.servers.len();
+        let steps = 5 + u64::try_from(releases).map_err(io::Error::other).map_err(at(root))?;
         progress.at(0, steps, "making images, now pause");
         let pause = self.pause.layer(root, pause::tree).await?;
         progress.at(1, steps, "making images, now the shell and its programs");
@@ -135,7 +146,8 @@ impl Parts {
         let java = self.java.layer(root, questdb::runtime).await?;
 
         let version = postgresql::version().await?;
-        let postgresql = postgresql::image(&version, vec![system.clone(), postgresql]);
+        let layers = vec![system.clone(), postgresql];
+        let postgresql = postgresql::image(postgresql::MAJOR, &version, true, layers);
         let with_barman = barman::image(&postgresql, &version, barman);
         let mut images = vec![pause::image(pause), postgresql, with_barman];
         for (done, (release, part)) in (5..).zip(&self.questdb) {
@@ -144,6 +156,14 @@ impl Parts {
                 async |scratch: &Path| questdb::tree(&questdb::jar(*release, &jars).await?, scratch).await;
             let layer = part.layer(root, make).await?;
             images.push(questdb::image(*release, vec![system.clone(), java.clone(), layer]));
+        }
+        let done = (5..).skip(self.questdb.len());
+        for (done, (server, part)) in done.zip(&self.servers) {
+            progress.at(done, steps, &format!("making images, now PostgreSQL {}", server.release()));
+            let make = async |_: &Path| postgresql::tree_of(server, &server.unpacked(root).await?).await;
+            let layers = vec![system.clone(), part.layer(root, make).await?];
+            let is_newest = servers::SERVERS.iter().any(|it| it.release() == server.release());
+            images.push(postgresql::image(server.major, server.release(), is_newest, layers));
         }
         Ok(images)
     }

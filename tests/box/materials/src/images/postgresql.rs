@@ -1,5 +1,6 @@
-//! PostgreSQL's image, from Debian's packages: paths, user, variables, entrypoint and signal as in the
-//! published one.
+//! PostgreSQL's images: one from Debian's packages, and those of other majors, whose servers come from Maven
+//! Central and their programs for clients from Debian. Paths, user, variables, entrypoint and signal are as
+//! in the published ones.
 
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use tokio::process::Command;
 use super::error::{Error, at};
 use super::host::{self, Needed};
 use super::oci::{About, Image, Layer, Start};
+use super::servers::Server;
 use super::tree::Tree;
 
 /// What is run as the image's first process.
@@ -43,13 +45,49 @@ pub async fn tree() -> Result<Tree, Error> {
 
     let sample = std::fs::read_to_string(SAMPLE).map_err(at(SAMPLE))?;
     tree.text(SAMPLE.trim_start_matches('/'), listening(&sample), 0o644);
+    add_places(&mut tree);
+    Ok(tree)
+}
+
+/// The programs for clients that probes and the entrypoint run.
+const OF_CLIENTS: [&str; 2] = ["pg_isready", "psql"];
+
+/// The files of a server of another major in this folder, with the programs for clients of Debian's.
+pub async fn tree_of(server: &Server, folder: &Path) -> Result<Tree, Error> {
+    let mut tree = Tree::default();
+    let home = home(server.major);
+    let home = Path::new(home.trim_start_matches('/'));
+    for part in ["bin", "lib", "share"] {
+        let from = folder.join(part);
+        tree.copy(home.join(part), &from, &[]).map_err(at(&from))?;
+    }
+    let of_server = host::files(&folder.join("bin"), &[])?;
+    host::add_libraries(&mut tree, &of_server, &[folder.join("lib")]).await?;
+    let of_clients = OF_CLIENTS.map(|name| Path::new(BIN).join(name));
+    for (name, from) in OF_CLIENTS.iter().zip(&of_clients) {
+        tree.file(home.join("bin").join(name), from).map_err(at(from))?;
+    }
+    host::add_libraries(&mut tree, &of_clients, &[]).await?;
+
+    let sample = Path::new("share/postgresql/postgresql.conf.sample");
+    let text = std::fs::read_to_string(folder.join(sample)).map_err(at(folder.join(sample)))?;
+    tree.text(home.join(sample), listening(&text), 0o644);
+    add_places(&mut tree);
+    Ok(tree)
+}
+
+/// The entrypoint, and the folders that the server writes to.
+fn add_places(tree: &mut Tree) {
     tree.text("usr/local/bin/docker-entrypoint.sh", ENTRYPOINT, 0o755);
     tree.folder("docker-entrypoint-initdb.d", 0o755, 0);
     // Any user may be chosen for a container, so these are open until the server makes them its own.
     tree.folder("var/lib/postgresql", 0o1777, USER_ID);
     tree.folder("var/lib/postgresql/data", 0o1777, USER_ID);
     tree.folder("run/postgresql", 0o3777, USER_ID);
-    Ok(tree)
+}
+
+fn home(major: u32) -> String {
+    format!("/usr/lib/postgresql/{major}")
 }
 
 /// Clusters made in the image listen to the network, as a container's must.
@@ -69,17 +107,22 @@ pub async fn version() -> Result<String, Error> {
     version.ok_or_else(|| Error::Command { command: format!("{} --version", program.display()), tail: said })
 }
 
-/// The image, under its major version and its whole one.
-pub fn image(version: &str, layers: Vec<Layer>) -> Image {
-    let path = format!("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{BIN}");
+/// The major version of Debian's.
+pub const MAJOR: u32 = 15;
+
+/// An image, under its whole version and, if there is no newer one, its major version.
+pub fn image(major: u32, version: &str, is_newest: bool, layers: Vec<Layer>) -> Image {
+    let bin = format!("{}/bin", home(major));
+    let path = format!("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:{bin}");
+    let tags = is_newest.then(|| major.to_string()).into_iter().chain([version.to_owned()]);
     Image {
-        names: ["15", version].map(|tag| format!("docker.io/library/postgres:{tag}")).into(),
+        names: tags.map(|tag| format!("docker.io/library/postgres:{tag}")).collect(),
         layers,
         start: Start {
             environment: vec![
                 format!("PATH={path}"),
                 "LANG=en_US.utf8".to_owned(),
-                "PG_MAJOR=15".to_owned(),
+                format!("PG_MAJOR={major}"),
                 format!("PG_VERSION={version}"),
                 "PGDATA=/var/lib/postgresql/data".to_owned(),
             ],

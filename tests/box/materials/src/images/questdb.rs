@@ -13,6 +13,7 @@ use tokio::process::Command;
 
 use super::error::{Error, at};
 use super::host::{self, Needed};
+use super::maven::Jar;
 use super::oci::{About, Image, Layer, Start};
 use super::tree::Tree;
 
@@ -63,9 +64,6 @@ const GRAPHICS: &[&str] = &[
     "libsplashscreen.so",
 ];
 
-/// The plugin that fetches a jar by its coordinates.
-const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy";
-
 const USER_ID: u64 = 10001;
 
 /// The layer of the Java runtime, linked in `scratch`.
@@ -85,25 +83,10 @@ pub async fn runtime(scratch: &Path) -> Result<Tree, Error> {
     Ok(tree)
 }
 
-/// The jar of a release, fetched into `folder` unless it is there, and always checked.
+/// The jar of a release, fetched into `folder` unless it is there.
 pub async fn jar(release: Release, folder: &Path) -> Result<PathBuf, Error> {
-    let jar = folder.join(format!("questdb-{}.jar", release.version));
-    if !jar.is_file() {
-        let artifact = format!("-Dartifact=org.questdb:questdb:{}", release.version);
-        let output = format!("-DoutputDirectory={}", folder.display());
-        // Not in the clone, whose settings for Maven do not apply here.
-        host::run(Command::new("mvn").current_dir(folder).args(["-B", "-q", COPY, &artifact, &output]))
-            .await?;
-    }
-    // The host's program: the hash of a test's build is not optimised.
-    let said = host::run(Command::new("sha256sum").arg(&jar)).await?;
-    let found = said.split_ascii_whitespace().next().unwrap_or_default();
-    if found == release.sha256 {
-        return Ok(jar);
-    }
-    let error = Error::Checksum { path: jar.clone(), expected: release.sha256, found: found.to_owned() };
-    std::fs::remove_file(&jar).map_err(at(&jar))?;
-    Err(error)
+    let Release { version, sha256 } = release;
+    Jar { group: "org.questdb", artifact: "questdb", version, sha256 }.fetched(folder).await
 }
 
 /// The layer of one release, its native libraries unpacked in `scratch`.
@@ -145,21 +128,5 @@ pub fn image(release: Release, layers: Vec<Layer>) -> Image {
             ..Start::default()
         },
         about: About::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_jar_that_is_not_the_pinned_one_is_refused_and_removed() {
-        let folder = tempfile::tempdir().unwrap();
-        let release = Release { version: "0.0.0", sha256: "00" };
-        let path = folder.path().join("questdb-0.0.0.jar");
-        std::fs::write(&path, "not a jar").unwrap();
-        let error = jar(release, folder.path()).await.unwrap_err();
-        assert!(matches!(error, Error::Checksum { .. }), "{error}");
-        assert!(!path.exists());
     }
 }
