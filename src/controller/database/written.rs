@@ -104,19 +104,26 @@ pub(super) async fn go_back_to_served(
     tell_going_back(record, &back.message, acted, ctx, events).await
 }
 
-/// That a restore in place begins, or that the database goes back to the data that it had.
+/// That a restore in place begins, or that the database goes back to the data that it had. What ends the
+/// engine's run is in the history before that.
 pub(super) async fn restore_in_place(
     record: &RestoredInPlace,
     acted: &mut Acted<Database>,
     ctx: &Context,
     events: &Events,
 ) -> Result<(), ActError> {
-    let write = |status: &mut DatabaseStatus| status.restored_in_place = Some(Box::new(record.clone()));
+    let now = ctx.clock.now();
+    let write = |status: &mut DatabaseStatus, cause: String| {
+        status.restored_in_place = Some(Box::new(record.clone()));
+        status.history = history::extended(&status.history, Some(&(Occurrence::Restarted, cause)), now);
+    };
     if let Some(back) = &record.went_back {
+        let write = |status: &mut DatabaseStatus| write(status, notes::data_goes_back(&back.message));
         return tell_going_back(write, &back.message, acted, ctx, events).await;
     }
-    write_down(acted, ctx, write).await?;
-    report(EventReason::RestoreDecided, notes::restore_decided(&record.backup), acted, events).await;
+    let note = notes::restore_decided(&record.backup);
+    write_down(acted, ctx, |status| write(status, notes::restored(&note))).await?;
+    report(EventReason::RestoreDecided, note, acted, events).await;
     Ok(())
 }
 

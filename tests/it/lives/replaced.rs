@@ -50,6 +50,8 @@ pub async fn and_back(strike: Option<Strike>) -> (usize, usize) {
     house.until("it is over", LONG, |it| it.has_ended(3)).await;
     house.until_ready(LONG).await;
     let after = house.chaos.effects();
+    let history = house.database().unwrap()["status"]["history"].to_string();
+    assert!(history.contains("a restore in place") && !history.contains("PodReplaced"), "{history}");
     for volume in [&first, &second] {
         assert!(house.ec2.volumes().iter().any(|it| it.id == *volume), "{volume} is kept");
     }

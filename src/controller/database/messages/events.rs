@@ -125,6 +125,16 @@ pub fn restore_decided(restored: &Restored) -> String {
     format!("the volume is created from snapshot {}{at}", restored.snapshot_id)
 }
 
+/// The engine is stopped for a restore in place.
+pub fn restored(note: &str) -> String {
+    format!("a restore in place: {note}")
+}
+
+/// The engine is stopped to go back from a restore in place.
+pub fn data_goes_back(message: &str) -> String {
+    format!("the database goes back to the data that it had: {message}")
+}
+
 /// The engine serves with the data of a backup that was restored in place.
 pub fn restored_in_place(record: &RestoredInPlace) -> String {
     let FormerData { volume_id, persistent_volume_name, .. } = &record.former;
