@@ -181,7 +181,7 @@ async fn without_ec2(env: &mut TestEnv) {
 }
 
 #[test]
-fn the_operator_answers_at_its_endpoints_and_ends_with_0_within_seconds_of_sigterm() {
+fn the_operator_answers_at_its_endpoints_and_ends_with_0_at_sigterm() {
     run(async {
         let mut env = TestEnv::build("endpoints", Options::default()).await;
         without_ec2(&mut env).await;
