@@ -10,6 +10,7 @@ use super::database::{build, pod};
 use super::pass::context::Context;
 use crate::api::Database;
 use crate::api::backup::CheckpointEngine;
+use crate::api::keys::DATABASE_UID_LABEL;
 use crate::api::names::Names;
 use crate::engine::client::{Access, Tls};
 use crate::engine::{self, Profile};
@@ -57,6 +58,13 @@ pub fn engine(database: &Database) -> CheckpointEngine {
         port: port.and_then(|port| u16::try_from(port).ok()),
         database_name: name.unwrap_or_default().to_owned(),
     }
+}
+
+/// Whether the pod of this name is that of the Database's engine, and not another one. A StatefulSet that is
+/// adopted keeps labels of its own.
+pub fn is_of(pod: &Pod, database: &Database) -> bool {
+    let of = pod.labels().get(DATABASE_UID_LABEL);
+    database.spec.adopt.is_some() || of == database.metadata.uid.as_ref()
 }
 
 /// What the pod says of the engine's process.

@@ -1,6 +1,7 @@
 //! A namespace or the definitions are deleted: nothing is lost.
 
 use ec2sim::{InstanceView, VolumeState};
+use freehold::api::DatabaseUser;
 use freehold::api::keys::NODE_UID_TAG;
 use freehold::definitions;
 use k8s_openapi::api::core::v1::PersistentVolume;
@@ -30,7 +31,7 @@ async fn records(env: &impl Env) -> Vec<PersistentVolume> {
 }
 
 /// The volume of `orders`, which was to be deleted with it, is kept, and its record says why.
-async fn keeps_the_volume(env: &impl Env) {
+async fn keeps_the_volume(env: &impl Env, engine: &str) {
     let record = within(env.limit(), "the record of what was kept", || async {
         let mut records = records(env).await;
         seen(records.pop(), || "none".to_owned())
@@ -41,10 +42,7 @@ async fn keeps_the_volume(env: &impl Env) {
         "{:?}",
         record.annotations()
     );
-    assert_eq!(
-        (record.annotations()["freehold.dev/engine"].as_str(), env.data_volumes().len()),
-        ("questdb", 1)
-    );
+    assert_eq!((record.annotations()["freehold.dev/engine"].as_str(), env.data_volumes().len()), (engine, 1));
     within(env.limit(), "the volume being available and its record Released", || async {
         let state = env.data_volumes().remove(0).state;
         let phase = records(env).await.remove(0).status.and_then(|status| status.phase);
@@ -65,7 +63,7 @@ fn a_namespace_that_is_deleted_keeps_the_volumes_of_its_databases() {
         env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
         env.ready("orders").await;
         env.delete_namespace().await;
-        keeps_the_volume(&env).await;
+        keeps_the_volume(&env, "questdb").await;
         env.close().await;
     });
 }
@@ -81,14 +79,22 @@ fn definitions_that_are_deleted_keep_the_volumes_and_release_an_adopted_database
         let found = found(&env).await;
         permit(&env, &found, "adopted");
         env.create("adopted", &spec(&found)).await;
-        env.create("orders", &json!({"deletionPolicy": "Delete"})).await;
+        let engine = json!({"type": "postgresql", "version": "17.6"});
+        let orders = json!({"deletionPolicy": "Delete", "engine": engine, "applicationUser": {}});
+        env.create("orders", &orders).await;
         env.ready("adopted").await;
-        env.ready("orders").await;
+        // No PostgreSQL answers here: its user is never let in.
+        within(env.limit(), "the user of the application", || async {
+            let user = env.api::<DatabaseUser>().get_opt("orders-application").await;
+            seen(user.map_err(|error| error.to_string())?, || "none".to_owned())
+        })
+        .await;
+        env.until_condition("orders", "EngineReady", "True", "AsExpected").await;
         env.edit("adopted", &json!({"release": true})).await;
         all_gone(&env).await;
         as_found(&env, &found).await;
         assert_eq!(pod_run(&env, &found.legacy).await, found.run);
-        keeps_the_volume(&env).await;
+        keeps_the_volume(&env, "postgresql").await;
         env.close_unchecked().await;
     });
 }

@@ -20,7 +20,7 @@ use crate::cluster::kubelet::DiskUsage;
 use crate::cluster::{self, if_served, teardown};
 use crate::controller::database::in_place::underway;
 use crate::controller::database::{pod, upgrade};
-use crate::controller::engine_access::{Address, EnginePod, access, engine, engine_pod};
+use crate::controller::engine_access::{Address, EnginePod, access, engine, engine_pod, is_of};
 use crate::controller::memory::issued_requests::IssuedRequest;
 use crate::controller::pass::context::Context;
 use crate::controller::restoring::is_ending;
@@ -251,6 +251,9 @@ async fn source(
     let Some(of) = engine_in_question(owed.as_ref(), observed.database.as_ref()) else { return Ok(None) };
     let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
     let pod = pods.get_opt(&of.pod_name).await?;
+    let holds = |pod: &Pod| pod.uid().as_ref() == owed.as_ref().map(|owed| &owed.pod_uid);
+    let is_its = |pod: &Pod| observed.database.as_ref().is_some_and(|database| is_of(pod, database));
+    let pod = pod.filter(|pod| holds(pod) || is_its(pod));
     let container = of.container_name.as_deref();
     observed.pod = engine_pod(pod.as_ref(), container);
     observed.is_root_elsewhere = pod

@@ -21,7 +21,7 @@ use crate::api::{
 use crate::cluster::delete::delete_as_read;
 use crate::cluster::events::{Events, Happened};
 use crate::cluster::{is_not_found, status};
-use crate::controller::engine_access::{EnginePod, access, engine, engine_pod};
+use crate::controller::engine_access::{EnginePod, access, engine, engine_pod, is_of};
 use crate::controller::pass::acted::{ActError, Acted};
 use crate::controller::pass::context::Context;
 
@@ -135,7 +135,7 @@ async fn check(database: &Database, schedule: &BackupSchedule, ctx: &Context) ->
     let namespace = database.namespace().unwrap_or_default();
     let of = engine(database);
     let pods = Api::<Pod>::namespaced(ctx.client.clone(), &namespace);
-    let pod = pods.get_opt(&of.pod_name).await?;
+    let pod = pods.get_opt(&of.pod_name).await?.filter(|pod| is_of(pod, database));
     let address = match engine_pod(pod.as_ref(), of.container_name.as_deref()) {
         EnginePod::Running { address, .. } => address,
         EnginePod::Absent | EnginePod::NotRunning => None,

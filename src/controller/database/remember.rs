@@ -33,16 +33,20 @@ fn became_ready(
         return None;
     }
     let ready = conditions::since(&new.conditions, ConditionType::Ready, true)?;
-    let (after, since) = if old.first_ready_at.is_none() {
-        (After::Creation, database.metadata.creation_timestamp.as_ref()?.0)
-    } else {
-        let since = conditions::find(&old.conditions, ConditionType::Ready)?.last_transition_time.0;
+    let of_old = conditions::find(&old.conditions, ConditionType::Ready);
+    // A new database serves before it is Ready where it awaits the user of its application.
+    let first = old.first_ready_at.as_ref().map(|first| first.0);
+    let was_ready = |first| of_old.is_none_or(|ready| ready.last_transition_time.0 >= first);
+    let (after, since) = if first.is_some_and(was_ready) {
+        let since = of_old?.last_transition_time.0;
         // A pause lasts as long as people want; how long the database took begins when it was resumed.
         let resumed = new.history.iter().rev().find(|entry| entry.what == Occurrence::Resumed);
         match resumed.map(|entry| entry.at.0).filter(|at| *at >= since) {
             Some(resumed) => (After::Pause, resumed),
             None => (After::Interruption, since),
         }
+    } else {
+        (After::Creation, database.metadata.creation_timestamp.as_ref()?.0)
     };
     Some((after, ready.duration_since(since).try_into().unwrap_or_default()))
 }
@@ -89,6 +93,12 @@ mod tests {
         for (situation, old, new, expected) in [
             ("new", DatabaseStatus::default(), ready(&none), Some((After::Creation, 90))),
             ("never Ready", status("False", 20, json!({})), ready(&none), Some((After::Creation, 90))),
+            (
+                "never, as it had no user",
+                status("False", 20, first.clone()),
+                ready(&none),
+                Some((After::Creation, 90)),
+            ),
             (
                 "interrupted",
                 status("False", 70, first.clone()),

@@ -18,13 +18,11 @@ use super::plan::drift;
 use super::plan::facts::{
     condition_message, engine_waiting, inputs_of_pod, node_awaited, volume_awaited, wanted_inputs,
 };
-use super::plan::leaving;
 use super::plan::machines::{self, can_serve, is_lost, lost_reason};
-use super::plan::permission;
 use super::plan::{
     access, adoption, application_user, auto_grow, back_to_served, in_effect, in_place, upgrade,
 };
-use super::plan::{going_back, next_start, reload, rotation, started, tls, wal_archive};
+use super::plan::{going_back, leaving, next_start, permission, reload, rotation, started, tls, wal_archive};
 use super::upgrade as upgrade_record;
 use super::wait::{DatabaseWait, Idle};
 use crate::api::ConditionType as Type;
@@ -43,6 +41,8 @@ pub struct Decided {
     pub is_deleting: bool,
     /// What the Database waits for.
     pub waiting: Option<DatabaseWait>,
+    /// It waits for nothing but the user of its application, whatever was answered to that.
+    pub serves: bool,
     /// What is awaited of its engine.
     pub engine: Option<DatabaseWait>,
     /// The Node that this pass creates, or has tried to.
@@ -58,6 +58,7 @@ impl Decided {
         Self {
             is_deleting: leaving::is_leaving(observed),
             waiting: waiting(plan, acted),
+            serves: application_user::is_awaited_alone(plan, acted.error.is_some()),
             engine: engine(carried_out.as_ref().unwrap_or(observed), plan),
             new_node: plan.actions.iter().find_map(new_node),
             answers: Answers::default(),
@@ -122,7 +123,7 @@ pub fn status(
     let (last, back) = (served.as_deref(), in_place.as_deref());
     DatabaseStatus {
         observed_generation: generation,
-        first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions, decided.waiting.as_ref())),
+        first_ready_at: old.first_ready_at.or_else(|| first_ready_at(&conditions, decided.serves)),
         conditions,
         instance_type: node.and_then(|node| node.status.as_ref()?.instance_type.clone()),
         // The last name stays after the deletion: the next ordinal is derived from it.
@@ -167,9 +168,8 @@ fn volume_deletion_policy(decided: &Decided) -> Option<DeletionPolicy> {
 }
 
 /// Since when the database is Ready, or serves and awaits only the user of its application.
-fn first_ready_at(conditions: &[Condition], waiting: Option<&DatabaseWait>) -> Option<Time> {
-    let is_for_user = matches!(waiting, Some(DatabaseWait::ApplicationUser { .. }));
-    let ready = conditions::find(conditions, if is_for_user { Type::EngineReady } else { Type::Ready })?;
+fn first_ready_at(conditions: &[Condition], serves: bool) -> Option<Time> {
+    let ready = conditions::find(conditions, if serves { Type::EngineReady } else { Type::Ready })?;
     (ready.status == "True").then(|| ready.last_transition_time.clone())
 }
 
@@ -200,7 +200,7 @@ fn endpoint(observed: &Observed) -> Option<Endpoint> {
 }
 
 fn entries(observed: &Observed, findings: Findings, decided: &Decided, now: Timestamp) -> Vec<Entry> {
-    let Decided { is_deleting, waiting, engine, new_node: _, answers: _ } = decided;
+    let Decided { is_deleting, waiting, serves: _, engine, new_node: _, answers: _ } = decided;
     let machine = entry(Type::NodeReady, machine(observed), messages::MACHINE_READY);
     let disk = entry(Type::VolumeReady, disk(observed), messages::VOLUME_READY);
     let engine = entry(Type::EngineReady, engine.clone(), messages::ENGINE_READY);

@@ -10,7 +10,7 @@ use crate::api::{Database, DatabaseUser};
 use crate::cluster::{controller_of, finalizer, if_served};
 use crate::controller::database::build::value;
 use crate::controller::database::observe::child::{Child, Credentials, secret};
-use crate::controller::engine_access::{EnginePod, access, engine, engine_pod};
+use crate::controller::engine_access::{EnginePod, access, engine, engine_pod, is_of};
 use crate::controller::pass::context::Context;
 use crate::engine::client::Access;
 use crate::engine::postgresql::MAINTENANCE_DATABASE;
@@ -96,7 +96,7 @@ async fn ask(
 ) -> Result<(), kube::Error> {
     let of = engine(database);
     let pods = Api::<Pod>::namespaced(ctx.client.clone(), namespace);
-    let pod = pods.get_opt(&of.pod_name).await?;
+    let pod = pods.get_opt(&of.pod_name).await?.filter(|pod| is_of(pod, database));
     observed.pod = engine_pod(pod.as_ref(), of.container_name.as_deref());
     let EnginePod::Running { address, is_ready: true, .. } = observed.pod else { return Ok(()) };
     observed.engine = match access(&of, namespace, address, ctx).await? {

@@ -317,16 +317,17 @@ fn a_deleted_one_is_dropped_and_leaves_what_is_not_its_own() {
 
 #[test]
 fn the_user_of_an_application_ends_at_once_where_another_database_has_the_name_of_its_own() {
-    let owned = |owner: &str| {
+    let owned_by = |name: &str, owner: &str| {
         let mut world = as_wanted(&json!({"metadata": {
             "deletionTimestamp": "2026-06-01T00:00:00Z",
-            "ownerReferences": [{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": "orders",
+            "ownerReferences": [{"apiVersion": "freehold.dev/v1alpha1", "kind": "Database", "name": name,
                 "uid": owner, "controller": true}]}}));
         (world.pod, world.engine) = (EnginePod::Absent, EngineView::NotRead);
         done(&world)
     };
-    assert_eq!(owned("database-uid"), "[] Deleting");
-    assert_eq!(owned("uid-of-a-former-one"), "[remove finalizer] as wanted");
+    assert_eq!(owned_by("orders", "database-uid"), "[] Deleting");
+    assert_eq!(owned_by("orders", "uid-of-a-former-one"), "[remove finalizer] as wanted");
+    assert_eq!(owned_by("invoices", "uid-of-another"), "[] Deleting", "it is dropped in the engine it names");
 }
 
 #[test]

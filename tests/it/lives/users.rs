@@ -11,6 +11,7 @@ use freehold::api::DatabaseUser;
 use freehold::api::database_user::UserRole;
 use freehold::engine::client::{Access, ClientError};
 use freehold::engine::users::{Login, Mark, ShownRole, ShownUser, WantedUser};
+use k8s_openapi::api::core::v1::Pod;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use parking_lot::Mutex;
@@ -20,7 +21,7 @@ use super::blow::Strike;
 use super::house::{House, NAMESPACE};
 use super::lies::Lies;
 use super::person::NAME;
-use super::{SAMPLE, struck_in_a_part};
+use super::{SAMPLE, each, judge, struck_in_a_part};
 use crate::properties::facts::USERS;
 
 /// The Secret of the user of the application.
@@ -169,7 +170,39 @@ async fn of_an_application(strike: Option<Strike>) -> (usize, usize) {
     (before, after)
 }
 
+#[test]
+fn a_database_ends_with_its_user_whatever_other_pod_has_the_name_of_its_own() {
+    judge(each(&[(1, ())], |()| ended_under_another_pod()));
+}
+
+async fn ended_under_another_pod() {
+    let mut house = House::build(1, Lies::none()).await;
+    house.start();
+    let engine = json!({"type": "postgresql", "version": "17.6"});
+    house.create(&json!({"deletionPolicy": "Delete", "engine": engine, "applicationUser": {}})).await;
+    house.until_ready(LONG).await;
+    house.delete().await;
+    let pod = |it: &House| it.server.object("pods", NAMESPACE, "orders-0");
+    house.until("its pod is gone", LONG, |it| pod(it).is_none()).await;
+    house.create_pod("orders-0").await;
+    house.until_gone(LONG).await;
+    assert!(pod(&house).is_some(), "it is left alone");
+    assert!(house.engine_password.users.of("app").is_some(), "the engine in it is not asked");
+}
+
 impl House {
+    /// A pod of another owner, in which an engine accepts connections.
+    async fn create_pod(&self, name: &str) {
+        let pods = Api::<Pod>::namespaced(self.server.client("person"), NAMESPACE);
+        let pod = json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "postgresql", "image": "postgres"}]}});
+        pods.create(&PostParams::default(), &serde_json::from_value(pod).unwrap()).await.unwrap();
+        let status = json!({"status": {"phase": "Running", "podIP": "10.0.9.9",
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"name": "postgresql", "image": "postgres", "imageID": "", "ready": true,
+                "restartCount": 0, "state": {"running": {}}}]}});
+        pods.patch_status(name, &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    }
+
     fn users_api(&self) -> Api<DatabaseUser> {
         Api::namespaced(self.server.client("person"), NAMESPACE)
     }

@@ -43,14 +43,25 @@ impl Children<'_> {
         Ok(child(copy.current(&self.api(), name, self.reads).await?, self.database))
     }
 
-    /// The DatabaseUser of the application, from its copy alone: it is created under a name that is taken
-    /// once, and changed and deleted by its UID.
+    /// The DatabaseUser of the application, from its copy: it is created under a name that is taken once, and
+    /// changed and deleted by its UID. One that a Database which is deleted waits for is read from the API
+    /// server: the copy keeps what it had of a kind whose definition is deleted. One of another Database's
+    /// engine is foreign, whoever owns it.
     pub async fn application_user(
         &self,
         names: &Names,
         copies: &Copies,
     ) -> Result<Child<DatabaseUser>, kube::Error> {
-        Children { reads: Reads::Cached, ..*self }.copied(&names.application_user, &copies.users).await
+        let (name, copy) = (&names.application_user, &copies.users);
+        let shown = Children { reads: Reads::Cached, ..*self }.copied(name, copy).await?;
+        let is_awaited = self.database.metadata.deletion_timestamp.is_some() && shown.ours().is_some();
+        let read = if is_awaited {
+            child(copy.read(&self.api(), name, Reads::Live).await?, self.database)
+        } else {
+            shown
+        };
+        let is_its = |user: &DatabaseUser| user.spec.database_name == self.database.name_any();
+        Ok(if read.ours().is_some_and(|user| !is_its(user)) { Child::Foreign } else { read })
     }
 
     fn api<K>(&self) -> Api<K>

@@ -162,6 +162,7 @@ impl Observed {
             || self.service_account.ours().is_some_and(is_unowned)
             || self.network_policy.ours().is_some_and(is_unowned)
             || self.disruption_budget.ours().is_some_and(is_unowned)
+            || self.application_user.ours().is_some_and(is_unowned)
     }
 
     /// The name of the engine's container, if the spec gives it one.

@@ -81,6 +81,20 @@ fn awaited(observed: &Observed) -> Option<DatabaseWait> {
     state.map(|state| wait(Some(state)))
 }
 
+/// Whether the plan waits for the user alone, and only what is done for the user can have failed.
+pub(in crate::controller::database) fn is_awaited_alone(plan: &Plan, has_failed: bool) -> bool {
+    let is_for_user = |action: &Action| {
+        matches!(
+            action,
+            Action::CreateApplicationUser(_)
+                | Action::UpdateApplicationUser(..)
+                | Action::DeleteChild(ChildKind::DatabaseUser, ..)
+        )
+    };
+    let is_awaited = matches!(plan.waiting, Some(DatabaseWait::ApplicationUser { .. }));
+    is_awaited && (!has_failed || plan.actions.iter().all(is_for_user))
+}
+
 /// What is awaited of a DatabaseUser that ends.
 pub(super) fn ending(user: &DatabaseUser) -> DatabaseWait {
     let state = state_of_user(user).unwrap_or(ChildState::Outdated);

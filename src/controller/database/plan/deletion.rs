@@ -40,7 +40,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Plan {
     // awaited, so that another Database of the name has one of its own.
     if let Some(user) = observed.application_user.ours() {
         actions.extend(Action::delete(ChildKind::DatabaseUser, Some(&user.metadata)));
-        return Plan::act(actions, application_user::ending(user));
+        // Where its definition is deleted, nothing says that it is gone.
+        return Plan::act(actions, application_user::ending(user)).requeue(observed.timing.requeue_interval);
     }
     credentials(observed, actions)
 }

@@ -185,6 +185,23 @@ fn a_user_that_needs_a_person_stalls_a_new_database_which_is_backed_up_all_the_s
 }
 
 #[test]
+fn a_database_whose_user_the_api_server_refuses_is_backed_up_all_the_same() {
+    let mut world = with_user(&let_in());
+    world.application_user = Child::Absent;
+    let after = |world: &Observed| {
+        let answer = kube::core::Status::failure("exceeded quota", "Forbidden").with_code(403);
+        let mut acted = Acted::new(world.database.clone());
+        acted.error = Some(kube::Error::Api(answer.boxed()).into());
+        let status = status(world, &Decided::of(world, &plan(world, now()), &acted), &acted, now());
+        let ready = conditions::find(&status.conditions, ConditionType::Ready).unwrap().clone();
+        (ready.reason, status.first_ready_at.is_some())
+    };
+    assert_eq!(after(&world), ("ChildRefused".to_owned(), true));
+    world.service = Child::Absent;
+    assert_eq!(after(&world), ("ChildRefused".to_owned(), false), "it may have been the Service");
+}
+
+#[test]
 fn a_user_that_is_not_requested_any_more_or_by_another_name_is_deleted() {
     let mut world = with_user(&awaiting_engine());
     world.database.spec.application_user.as_mut().unwrap().username = "store".to_owned();

@@ -220,5 +220,7 @@ fn deletion(observed: &Observed) -> Plan {
 /// Whether this is the user of the application of a Database that is gone, and whose name this one has.
 fn is_of_former(user: &DatabaseUser, database: &Database) -> bool {
     let owner = controller_of_kind::<Database, _>(user);
-    owner.is_some_and(|owner| Some(&owner.uid) != database.metadata.uid.as_ref())
+    owner.is_some_and(|owner| {
+        owner.name == user.spec.database_name && Some(&owner.uid) != database.metadata.uid.as_ref()
+    })
 }
