@@ -24,39 +24,41 @@ use crate::kit::statements;
 use crate::kit::test_env;
 use crate::kit::wait::{seen, within};
 
-const NAMESPACE: &str = "default";
+pub(super) const NAMESPACE: &str = "default";
 
-/// A box with its operator, everything of which is in one folder.
-struct Kept {
-    control_plane: ControlPlane,
-    site: Site,
-    operator: Operator,
+/// A box with its operator, everything of which is in two folders: one of its cluster, and one of its account
+/// at AWS.
+pub(super) struct Kept {
+    pub(super) control_plane: ControlPlane,
+    pub(super) site: Site,
+    operator: Option<Operator>,
 }
 
 impl Kept {
-    async fn up(state: &Path, real: &Real, run: &str) -> Self {
+    pub(super) async fn up(cluster: &Path, account: &Path, real: &Real, run: &str) -> Self {
         let options =
-            ControlPlaneOptions { state: Some(state.to_owned()), ..ControlPlaneOptions::named("kept") };
+            ControlPlaneOptions { state: Some(cluster.to_owned()), ..ControlPlaneOptions::named("kept") };
         let control_plane = ControlPlane::start(options).await.unwrap();
         let mut options = SiteOptions {
             real: Some(real.clone()),
-            state: Some(state.to_owned()),
+            state: Some(account.to_owned()),
             boot: Duration::ZERO,
             ..SiteOptions::fast()
         };
-        options.simulator.state = Some(state.join("ec2"));
-        options.simulator = statements::enforced(options.simulator, "kept");
+        options.simulator.state = Some(account.join("ec2"));
+        let cluster_id = control_plane.cluster_id().await.unwrap();
+        options.simulator = statements::enforced(options.simulator, &cluster_id);
         let site = Site::start(&control_plane, options).await.unwrap();
         let definitions = Api::<CustomResourceDefinition>::all(control_plane.client());
         if definitions.list(&ListParams::default()).await.unwrap().items.is_empty() {
             test_env::install(&control_plane).await;
         }
-        let operator = Self::operator(&control_plane, &site, run);
+        let operator = Some(Self::operator(&control_plane, &site, run));
         Self { control_plane, site, operator }
     }
 
     fn operator(control_plane: &ControlPlane, site: &Site, run: &str) -> Operator {
-        let settings = "--cluster-id kept --leader-elect-identity kept --listen 127.0.0.1:0 --time-scale 10 \
+        let settings = "--leader-elect-identity kept --listen 127.0.0.1:0 --time-scale 10 \
             --registration-timeout 7200 --loss-grace-period 7200";
         let mut settings: Vec<String> = settings.split(' ').map(str::to_owned).collect();
         settings.extend(
@@ -73,7 +75,34 @@ impl Kept {
         )
     }
 
-    fn target(&self, dialect: Dialect) -> Target {
+    /// Creates a Database of each engine, named after it.
+    pub(super) async fn create(&self, real: &Real) {
+        let client = self.control_plane.client();
+        self.create_class().await;
+        let databases = Api::<Database>::namespaced(client, NAMESPACE);
+        for dialect in ENGINES {
+            let spec = match dialect {
+                Dialect::Questdb => questdb(),
+                Dialect::Postgresql => postgresql(real),
+            };
+            let object = objects::database(NAMESPACE, "default", dialect.as_str(), &spec);
+            databases.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await.unwrap();
+        }
+    }
+
+    pub(super) fn kill_operator(&mut self) {
+        if let Some(operator) = self.operator.take() {
+            operator.kill();
+        }
+    }
+
+    pub(super) async fn create_class(&self) {
+        let class: NodeClass = serde_json::from_value(self.site.node_class("default")).unwrap();
+        let classes = Api::<NodeClass>::all(self.control_plane.client());
+        classes.create(&PostParams::default(), &class).await.unwrap();
+    }
+
+    pub(super) fn target(&self, dialect: Dialect) -> Target {
         let source = Source::Database {
             client: self.control_plane.client(),
             namespace: NAMESPACE.to_owned(),
@@ -82,8 +111,8 @@ impl Kept {
         Target { dialect, source, table: "numbered" }
     }
 
-    async fn down(self) {
-        self.operator.kill();
+    pub(super) async fn down(mut self) {
+        self.kill_operator();
         rights::note(&self.control_plane);
         statements::note(self.site.simulator());
         assert!(self.site.violations().is_empty(), "{:?}", self.site.violations());
@@ -92,7 +121,7 @@ impl Kept {
     }
 }
 
-const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
+pub(super) const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
 
 #[test]
 fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
@@ -105,31 +134,18 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
         let real = Real::ensure(&cache, &Progress::on_stderr()).await.unwrap();
         // Beside the images, so that machines can share them by links.
         let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.images()).unwrap();
-        let mut first = Kept::up(state.path(), &real, "first").await;
-        let client = first.control_plane.client();
-        let class: NodeClass = serde_json::from_value(first.site.node_class("default")).unwrap();
-        Api::<NodeClass>::all(client.clone()).create(&PostParams::default(), &class).await.unwrap();
-        let databases = Api::<Database>::namespaced(client.clone(), NAMESPACE);
-        for dialect in ENGINES {
-            let spec = match dialect {
-                Dialect::Questdb => questdb(),
-                Dialect::Postgresql => postgresql(&real),
-            };
-            let object =
-                serde_json::from_value(objects::database(NAMESPACE, "default", dialect.as_str(), &spec))
-                    .unwrap();
-            databases.create(&PostParams::default(), &object).await.unwrap();
-        }
+        let mut first = Kept::up(state.path(), state.path(), &real, "first").await;
+        first.create(&real).await;
         let writers = ENGINES.map(|dialect| Writer::start(first.target(dialect), PACE));
         serve(&writers).await;
 
-        first.operator.kill();
-        first.operator = Kept::operator(&first.control_plane, &first.site, "second");
+        first.kill_operator();
+        first.operator = Some(Kept::operator(&first.control_plane, &first.site, "second"));
         let machines = first.site.machines().unwrap();
         for instance in first.site.simulator().instances() {
             assert!(machines.get(&instance.id).unwrap().kill_service(KUBELET));
         }
-        let pods = Api::<Pod>::namespaced(client, NAMESPACE);
+        let pods = Api::<Pod>::namespaced(first.control_plane.client(), NAMESPACE);
         for dialect in ENGINES {
             pods.delete(&format!("{}-0", dialect.as_str()), &DeleteParams::default()).await.unwrap();
         }
@@ -140,7 +156,7 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
             written.push(writer.stop().await);
         }
         first.down().await;
-        let second = Kept::up(state.path(), &real, "third").await;
+        let second = Kept::up(state.path(), state.path(), &real, "third").await;
         for (dialect, written) in ENGINES.into_iter().zip(&written) {
             let tally = written.verify(&second.target(dialect), LIMIT).await.unwrap();
             tally.check().unwrap();
@@ -159,7 +175,7 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
 }
 
 /// Every writer has a row acknowledged that it sends from now on.
-async fn serve(writers: &[Writer; 2]) {
+pub(super) async fn serve(writers: &[Writer; 2]) {
     for writer in writers {
         writer.is_served(LIMIT).await.unwrap();
     }

@@ -10,6 +10,7 @@ mod faults;
 mod kept;
 mod legacy;
 mod lost;
+mod lost_cluster;
 mod operator;
 mod release;
 mod rotation;
