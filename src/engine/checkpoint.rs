@@ -24,8 +24,10 @@ pub const CREATE: &str = "CHECKPOINT CREATE";
 /// The statement that ends the checkpoint that the engine holds, whose ever it is.
 pub const RELEASE: &str = "CHECKPOINT RELEASE";
 
-/// The query for what the engine holds, and for its own time.
-pub const STATUS: &str = "SELECT in_progress, started_at, now() FROM checkpoint_status()";
+/// The query for what the engine holds, and for its own time. As strings: QuestDB 8.2.0 answers in the binary
+/// formats that another client has asked for, whose place among its connections this one has now.
+pub const STATUS: &str =
+    "SELECT in_progress::string, started_at::string, now()::string FROM checkpoint_status()";
 
 /// What the engine says of its checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +80,10 @@ mod tests {
             now: at("2026-11-25T19:34:17.0786Z"),
         };
         assert_eq!(held, Some(expected));
-        let none = read([Some("f"), None, Some("2026-11-25T19:34:17.166182Z")]);
+        let as_strings =
+            read([Some("true"), Some("2026-11-25T19:34:16.991709Z"), Some("2026-11-25T19:34:17.078600Z")]);
+        assert_eq!(as_strings, Some(expected));
+        let none = read([Some("false"), None, Some("2026-11-25T19:34:17.166182Z")]);
         assert_eq!(none.map(|it| it.held_since), Some(None));
     }
 

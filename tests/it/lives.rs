@@ -26,6 +26,7 @@ mod looks;
 mod named;
 mod operators;
 mod orphans;
+mod panics;
 mod person;
 mod record;
 mod reloaded;
@@ -51,7 +52,6 @@ use parking_lot::Mutex;
 use strum::IntoEnumIterator as _;
 
 use blow::{Blow, Strike};
-
 use house::Failure;
 use killed::{Course, Meanwhile};
 use lies::Lies;

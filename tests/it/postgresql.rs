@@ -1,12 +1,14 @@
 //! The client of engines against a real PostgreSQL of this host: what a verification finds in its data, a
 //! password that is changed, settings that it takes while it runs, its flush before a stop, and TLS.
 
+mod answers;
 mod archive;
 mod certificates;
 mod tls;
 mod users;
 
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use freehold::api::database::EngineType;
@@ -58,6 +60,19 @@ async fn serving(installed: &Installed) -> (LocalPostgresql, Access) {
     let (address, port, tls, slowness) = (address.ip(), address.port(), Tls::IfOffered, SLOWNESS);
     let access = Access { address, port, username, password, database, tls, slowness };
     (server, access)
+}
+
+/// How the operator reaches what listens there.
+fn at(address: SocketAddr) -> Access {
+    Access {
+        address: address.ip(),
+        port: address.port(),
+        username: "admin".to_owned(),
+        password: "a-password-of-the-test".to_owned(),
+        database: "postgres".to_owned(),
+        tls: Tls::IfOffered,
+        slowness: SLOWNESS,
+    }
 }
 
 async fn connected(access: &Access) -> Result<(Client, AbortOnDropHandle<()>), tokio_postgres::Error> {

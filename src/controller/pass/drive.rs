@@ -1,14 +1,16 @@
 //! Drives passes: one time limit, one log line for a failure, per-object pauses, counters. The same for every
 //! controller.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::ready;
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher;
@@ -39,8 +41,7 @@ where
 {
     let key = format!("{controller}/{}", ObjectRef::from_obj(object.as_ref()));
     let started = Instant::now();
-    let limit = ctx.timing.reconcile_timeout;
-    let result = tokio::time::timeout(limit, pass).await.unwrap_or(Err(PassError::TimedOut(limit)));
+    let result = ended(pass, ctx.timing.reconcile_timeout).await;
     ctx.metrics.pass(controller, outcome(&result), started.elapsed());
     match result {
         Ok(again) => {
@@ -62,6 +63,25 @@ where
     }
 }
 
+/// What becomes of a pass within this time. One that panics is a pass that has failed: otherwise the process
+/// would end, and be started again to end at the same object, while no other one had a pass.
+async fn ended(
+    pass: impl Future<Output = Result<Again, PassError>>,
+    limit: Duration,
+) -> Result<Again, PassError> {
+    let pass = AssertUnwindSafe(pass).catch_unwind();
+    match tokio::time::timeout(limit, pass).await {
+        Ok(Ok(result)) => result,
+        Ok(Err(panicked)) => Err(PassError::Panicked(message(panicked.as_ref()))),
+        Err(_) => Err(PassError::TimedOut(limit)),
+    }
+}
+
+fn message(panicked: &(dyn Any + Send)) -> String {
+    let text = panicked.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panicked.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
 fn outcome(result: &Result<Again, PassError>) -> &'static str {
     match result {
         Ok(_) => "ok",
@@ -69,6 +89,7 @@ fn outcome(result: &Result<Again, PassError>) -> &'static str {
         Err(PassError::Act(_)) => "act_failed",
         Err(PassError::Status(_)) => "status_failed",
         Err(PassError::Conflict) => "conflict",
+        Err(PassError::Panicked(_)) => "panicked",
         Err(PassError::TimedOut(_)) => "timed_out",
     }
 }
@@ -212,6 +233,15 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
+
+    #[tokio::test]
+    async fn a_pass_that_panics_has_failed_and_ends_no_process() {
+        let number = |text: &'static str| async move { Ok(Duration::from_secs(text.parse().unwrap())) };
+        assert_eq!(ended(number("7"), Duration::from_secs(60)).await.ok(), Some(Duration::from_secs(7)));
+        let failed = ended(number("many"), Duration::from_secs(60)).await;
+        let Err(PassError::Panicked(message)) = failed else { panic!("{failed:?}") };
+        assert!(message.contains("InvalidDigit"), "{message}");
+    }
 
     #[tokio::test(start_paused = true)]
     async fn an_object_is_not_overtaken_by_those_that_are_woken_again_and_again() {

@@ -18,6 +18,9 @@ pub enum PassError {
     /// Another client wrote the object first: this view was old.
     #[error("the object changed meanwhile")]
     Conflict,
+    /// The pass came upon a mistake in Freehold's code, and ended where it was. The other objects go on.
+    #[error("the pass panicked, which is a defect of Freehold: {0}")]
+    Panicked(String),
     /// The pass took too long and was abandoned.
     #[error("the pass took longer than {0:?}")]
     TimedOut(Duration),

@@ -165,8 +165,12 @@ impl Session {
         let (mut all, mut bytes) = (Vec::new(), 0_usize);
         while let Some(message) = stream.try_next().await.map_err(failed)? {
             if let SimpleQueryMessage::Row(row) = &message {
-                let sizes = (0..row.len()).filter_map(|column| row.get(column)).map(str::len);
-                bytes = sizes.fold(bytes.saturating_add(ROW), usize::saturating_add);
+                bytes = bytes.saturating_add(ROW);
+                for column in 0..row.len() {
+                    // An engine may answer what is no text (`checkpoint::STATUS`): `get` panics then.
+                    let text = row.try_get(column).map_err(failed)?;
+                    bytes = bytes.saturating_add(text.map_or(0, str::len));
+                }
             }
             if bytes > LARGEST {
                 return Err(ClientError::TooLarge { what });

@@ -88,6 +88,7 @@ impl Operator {
     /// SIGKILL.
     pub fn kill(mut self) {
         self.process.kill();
+        assert_no_panic(&self.log());
     }
 
     /// SIGTERM; gives whether it ended with 0, and its whole log.
@@ -98,7 +99,9 @@ impl Operator {
             std::future::ready(seen(ended, || self.process.log_tail()))
         })
         .await;
-        (status.success(), self.log())
+        let log = self.log();
+        assert_no_panic(&log);
+        (status.success(), log)
     }
 
     /// The URL of its own endpoints, from its first log line.
@@ -116,4 +119,10 @@ impl Operator {
         })
         .await
     }
+}
+
+/// A pass that panics ends no operator.
+fn assert_no_panic(log: &str) {
+    let of_panic = log.lines().find(|line| line.contains("panicked"));
+    assert_eq!(of_panic, None, "of a pass");
 }

@@ -33,6 +33,7 @@ use super::engines::{Checkpoints, Passwords, Reached, Suspended};
 use super::lies::Lies;
 use super::lies_of_ec2::PAST;
 use super::operators::identity;
+use super::panics;
 use super::tally::Tally;
 use crate::model_cloud::ModelCloud;
 use crate::world::OPERATOR;
@@ -136,12 +137,11 @@ pub fn run_at_once<F: Future<Output = ()>>(life: impl FnOnce() -> F + Send) -> (
         // of time. Its own time is virtual.
         rustix::process::nice(LOWEST_PRIORITY).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+        panics::note();
         let lived = catch_unwind(AssertUnwindSafe(|| runtime.unwrap().block_on(life())));
-        let lived = lived.map_err(|panic| {
-            let why = panic_message(panic.as_ref()).to_owned();
-            Failure { why, story: STORY.take() }
-        });
-        (lived, TALLY.take())
+        let lived = lived.map_err(|panic| panic_message(panic.as_ref()).to_owned());
+        let lived = lived.and_then(|()| panics::first().map_or(Ok(()), Err));
+        (lived.map_err(|why| Failure { why, story: STORY.take() }), TALLY.take())
     };
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, on_thread);

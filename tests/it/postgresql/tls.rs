@@ -29,7 +29,7 @@ use x509_cert::certificate::Version;
 use x509_cert::der::asn1::BitString;
 use x509_cert::der::{Decode as _, Encode as _};
 
-use super::{SLOWNESS, change, connected, on_each_major, sql};
+use super::{at, change, connected, on_each_major, sql};
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -192,7 +192,9 @@ async fn a_server_without_tls_lets_in_who_does_not_require_it_and_nobody_else() 
 }
 
 /// A program that listens, and does this with every client.
-async fn listening<F>(each: impl Fn(TcpStream) -> F + Send + 'static) -> (SocketAddr, AbortOnDropHandle<()>)
+pub async fn listening<F>(
+    each: impl Fn(TcpStream) -> F + Send + 'static,
+) -> (SocketAddr, AbortOnDropHandle<()>)
 where
     F: Future<Output = io::Result<()>> + Send + 'static,
 {
@@ -209,7 +211,7 @@ where
 }
 
 /// Reads the request for TLS.
-async fn requested(client: &mut TcpStream) -> io::Result<[u8; 8]> {
+pub async fn requested(client: &mut TcpStream) -> io::Result<[u8; 8]> {
     let mut request = [0; 8];
     client.read_exact(&mut request).await?;
     Ok(request)
@@ -321,15 +323,7 @@ async fn a_server_whose_handshake_breaks_is_an_error_that_says_so() {
         client.write_all(b"SNo TLS follows.").await
     })
     .await;
-    let access = Access {
-        address: address.ip(),
-        port: address.port(),
-        username: "admin".to_owned(),
-        password: "a-password-of-the-test".to_owned(),
-        database: "postgres".to_owned(),
-        tls: Tls::IfOffered,
-        slowness: SLOWNESS,
-    };
+    let access = at(address);
     let error = PgWire.login(&access).await.unwrap_err().to_string();
     assert!(error.contains("the engine offers TLS, and the handshake failed: "), "{error}");
 }

@@ -6,6 +6,7 @@ use freehold::api::backup::Consistency;
 use freehold::api::verification::VerificationResult;
 use freehold::api::{Backup, BackupSchedule, BackupStatus, Database};
 use freehold::cluster::persistent_volume::ebs_volume;
+use freehold_box::machines::images::QUESTDB_VERSIONS;
 use freehold_box::writer::{Dialect, PACE, Target, Writer, Written};
 use k8s_openapi::api::core::v1::PersistentVolume;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -259,4 +260,34 @@ fn rows_that_were_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
         after.verify(&target(&env, "copy", "after"), LIMIT).await.unwrap().check().unwrap();
         env
     });
+}
+
+/// The same of an older release of QuestDB, without a restore in place.
+fn of_release(name: &'static str, version: &'static str) {
+    on_real_machines(name, move |mut env| async move {
+        env.env.start_operator();
+        let mut spec = questdb();
+        spec["engine"]["version"] = json!(version);
+        env.create("orders", &spec).await;
+        env.serves("orders").await;
+        let backup = backed_up(&env).await;
+        assert_eq!(backup.status.consistency, Some(Consistency::EngineCheckpoint));
+        assert_eq!(backup.status.checkpoint, None, "the release is paid");
+        spec["restore"] = json!({"backupName": "second"});
+        let began = Instant::now();
+        env.create("copy", &spec).await;
+        env.serves("copy").await;
+        is_restored(&env, "copy", &backup, began.elapsed()).await;
+        env
+    });
+}
+
+#[test]
+fn rows_that_a_questdb_8_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
+    of_release("backup-of-questdb-8", QUESTDB_VERSIONS[0]);
+}
+
+#[test]
+fn rows_that_a_questdb_9_2_acknowledged_before_a_checkpoint_are_there_after_a_restore() {
+    of_release("backup-of-questdb-9-2", QUESTDB_VERSIONS[1]);
 }
