@@ -57,9 +57,7 @@ async fn serving(installed: &Installed) -> (LocalPostgresql, Access) {
     let mut server = LocalPostgresql::of(installed.clone()).unwrap();
     server.start().await.unwrap();
     let writer::Access { address, username, password, database } = server.access();
-    let (address, port, tls, slowness) = (address.ip(), address.port(), Tls::IfOffered, SLOWNESS);
-    let access = Access { address, port, username, password, database, tls, slowness };
-    (server, access)
+    (server, Access { username, password, database, ..at(address) })
 }
 
 /// How the operator reaches what listens there.

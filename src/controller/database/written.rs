@@ -122,7 +122,7 @@ pub(super) async fn restore_in_place(
         return tell_going_back(write, &back.message, acted, ctx, events).await;
     }
     let note = notes::restore_decided(&record.backup);
-    write_down(acted, ctx, |status| write(status, notes::restored(&note))).await?;
+    write_down(acted, ctx, |status| write(status, notes::stopped_for_restore(&note))).await?;
     report(EventReason::RestoreDecided, note, acted, events).await;
     Ok(())
 }

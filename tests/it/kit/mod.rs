@@ -18,6 +18,7 @@ pub mod real;
 pub mod rig_env;
 pub mod rights;
 pub mod s3;
+pub mod shell;
 pub mod statements;
 pub mod tap;
 pub mod test_env;

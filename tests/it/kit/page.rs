@@ -1,11 +1,9 @@
 //! A page of the documentation as its reader follows it: every manifest is applied and every command run.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
 use super::adopter::environment;
-use super::process::binary;
+use super::shell;
 use super::test_env::TestEnv;
 
 /// One block of a page: its language and its text.
@@ -53,15 +51,8 @@ fn of_test(env: &TestEnv, block: &Block) -> String {
 
 /// Runs a command of the shell as a person does; gives what it printed.
 async fn sh(env: &TestEnv, page: &str, script: &str) -> String {
-    let programs = [env.control_plane.kubectl().clone(), binary(env.control_plane.folder())];
-    let folders = programs.iter().map(|program| program.parent().unwrap().display().to_string());
-    let path = folders.chain([std::env::var("PATH").unwrap()]).collect::<Vec<_>>().join(":");
-    let mut command = Command::new("/bin/sh");
-    command.args(["-euc", script]).envs(environment(env, &env.site.endpoint())).env("PATH", path);
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "{page}: {script}\n{}", text(&output.stderr));
-    text(&output.stdout)
+    let printed = shell::run(&env.control_plane, environment(env, &env.site.endpoint()), script).await;
+    printed.unwrap_or_else(|said| panic!("{page}: {script}\n{said}"))
 }
 
 /// Does what the block of a page says; gives what its command printed.

@@ -5,7 +5,6 @@ mod dropped;
 use freehold::api::database_user::UserRole;
 use freehold::engine::client::{Access, ClientError, Engines as _, PgWire};
 use freehold::engine::users::{self, Login, Mark, Rights, ShownUser, WantedUser};
-
 use tokio_util::task::AbortOnDropHandle;
 
 use super::{connected, on_each_major, sql};

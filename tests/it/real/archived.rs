@@ -51,8 +51,9 @@ async fn is_archived(env: &RealEnv, s3: &S3, database: &str) {
 async fn mistaken(env: &RealEnv, s3: &S3) -> (Written, String) {
     let writer = env.writer("orders", Dialect::Postgresql);
     writer.is_served(LIMIT).await.unwrap();
-    backup::request(env, "orders-nightly").await;
-    backup::complete(env, "orders-nightly").await;
+    let backups = env.api();
+    backup::request(&backups, "orders-nightly", "orders").await;
+    backup::complete(&backups, "orders-nightly").await;
     let backed_up = writer.written().acknowledged.len();
     within(LIMIT, "rows being written after the backup", || async {
         let rows = writer.written().acknowledged.len();

@@ -24,9 +24,9 @@ fn target(env: &RealEnv, database: &str, table: &'static str) -> Target {
 }
 
 /// Waits until the Backup is complete.
-pub(super) async fn complete(env: &RealEnv, name: &str) -> Backup {
+pub(super) async fn complete(backups: &Api<Backup>, name: &str) -> Backup {
     within(LIMIT, &format!("Backup {name} being complete"), || async {
-        let backup = env.api::<Backup>().get(name).await.map_err(|error| error.to_string())?;
+        let backup = backups.get(name).await.map_err(|error| error.to_string())?;
         let condition = backup.condition("Complete");
         seen((condition.0 == "True").then_some(backup), || format!("{condition:?}"))
     })
@@ -80,26 +80,26 @@ async fn has_written(writer: &Writer) {
     .await;
 }
 
-/// Requests a Backup of `orders`.
-pub(super) async fn request(env: &RealEnv, name: &str) {
-    let object = json!({
-        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup",
-        "metadata": {"namespace": env.name, "name": name}, "spec": {"databaseName": "orders"},
+/// Requests a Backup of this database.
+pub(super) async fn request(backups: &Api<Backup>, name: &str, database: &str) {
+    let backup = json!({
+        "apiVersion": "freehold.dev/v1alpha1", "kind": "Backup", "metadata": {"name": name},
+        "spec": {"databaseName": database},
     });
-    let backup = serde_json::from_value(object).unwrap();
-    env.api::<Backup>().create(&PostParams::default(), &backup).await.unwrap();
+    backups.create(&PostParams::default(), &serde_json::from_value(backup).unwrap()).await.unwrap();
 }
 
 /// Backs up `orders` twice at once; the status of the last Backup, and from the request of the first snapshot
 /// to the release of its checkpoint.
 async fn twice(env: &RealEnv) -> (BackupStatus, Duration) {
+    let backups = env.api::<Backup>();
     for name in ["first", "second"] {
-        request(env, name).await;
+        request(&backups, name, "orders").await;
     }
     let held = released(env, "first").await;
-    complete(env, "first").await;
+    complete(&backups, "first").await;
     // The engine begins no second checkpoint before the first is released.
-    (complete(env, "second").await.status.unwrap(), held)
+    (complete(&backups, "second").await.status.unwrap(), held)
 }
 
 /// Writes to `orders`, and backs it up under load.

@@ -6,7 +6,6 @@ use std::time::Duration;
 use freehold::api::{Database, NodeClass};
 use freehold_box::account::{Real, Site, SiteOptions};
 use freehold_box::base::cache::Cache;
-use freehold_box::base::progress::Progress;
 use freehold_box::cluster::control_plane::{ControlPlane, ControlPlaneOptions};
 use freehold_box::machines::machine::KUBELET;
 use freehold_box::writer::{Dialect, PACE, Source, Target, Writer, Written};
@@ -14,11 +13,11 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, PostParams};
+use tempfile::TempDir;
 
 use crate::kit::objects;
-use crate::kit::permits;
 use crate::kit::process::{OPERATOR, Operator, environment};
-use crate::kit::real::{LIMIT, postgresql, questdb};
+use crate::kit::real::{LIMIT, in_turn, postgresql, questdb};
 use crate::kit::rights;
 use crate::kit::statements;
 use crate::kit::test_env;
@@ -121,21 +120,20 @@ impl Kept {
     }
 }
 
+/// A folder of a box, beside the images, so that machines can share them by links.
+pub(super) fn folder() -> TempDir {
+    let images = Cache::from_environment().images();
+    tempfile::Builder::new().prefix("kept-").tempdir_in(images).unwrap()
+}
+
 pub(super) const ENGINES: [Dialect; 2] = [Dialect::Questdb, Dialect::Postgresql];
 
 #[test]
 fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
-    if !freehold_box::account::node_kind::can_be_real("databases that outlive the box") {
-        return;
-    }
-    test_env::run(async {
-        let _permit = permits::of_real_machines().await;
-        let cache = Cache::from_environment();
-        let real = Real::ensure(&cache, &Progress::on_stderr()).await.unwrap();
-        // Beside the images, so that machines can share them by links.
-        let state = tempfile::Builder::new().prefix("kept-").tempdir_in(cache.images()).unwrap();
-        let mut first = Kept::up(state.path(), state.path(), &real, "first").await;
-        first.create(&real).await;
+    in_turn("databases that outlive the box", |real| async move {
+        let state = folder();
+        let mut first = Kept::up(state.path(), state.path(), real, "first").await;
+        first.create(real).await;
         let writers = ENGINES.map(|dialect| Writer::start(first.target(dialect), PACE));
         serve(&writers).await;
 
@@ -156,7 +154,7 @@ fn databases_of_both_engines_outlive_kills_and_the_end_of_the_whole_box() {
             written.push(writer.stop().await);
         }
         first.down().await;
-        let second = Kept::up(state.path(), state.path(), &real, "third").await;
+        let second = Kept::up(state.path(), state.path(), real, "third").await;
         for (dialect, written) in ENGINES.into_iter().zip(&written) {
             let tally = written.verify(&second.target(dialect), LIMIT).await.unwrap();
             tally.check().unwrap();

@@ -100,8 +100,9 @@ fn a_postgresql_takes_the_next_minor_release_under_a_writer_and_a_backup_of_befo
         (spec["engine"], spec["upgrade"]) = (older, json!({"timeoutMinutes": 60}));
         let writer = env.written(&spec, Dialect::Postgresql).await;
         let acknowledged = writer.written().acknowledged;
-        request(&env, "first").await;
-        complete(&env, "first").await;
+        let backups = env.api();
+        request(&backups, "first", "orders").await;
+        complete(&backups, "first").await;
 
         env.edit("orders", &json!({"engine": newer})).await;
         let writer = keeps_its_rows(&env, writer).await;

@@ -76,8 +76,9 @@ fn the_page_on_users_can_be_followed_and_what_a_user_owned_stays() {
         let second = access(&env, SHOP).await;
         assert_ne!(second.password, first.password);
         assert!(opens(&second, LIMIT).await && !opens(&first, TRIED).await, "the new password only");
-        backup::request(&env, "with-the-user").await;
-        backup::complete(&env, "with-the-user").await;
+        let backups = env.api();
+        backup::request(&backups, "with-the-user", "orders").await;
+        backup::complete(&backups, "with-the-user").await;
         page::run(&env, PAGE, deletion).await;
         assert!(env.api::<DatabaseUser>().get_opt("orders-shop").await.unwrap().is_none());
         // Kubernetes' garbage collector deletes it.

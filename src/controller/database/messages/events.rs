@@ -126,7 +126,7 @@ pub fn restore_decided(restored: &Restored) -> String {
 }
 
 /// The engine is stopped for a restore in place.
-pub fn restored(note: &str) -> String {
+pub fn stopped_for_restore(note: &str) -> String {
     format!("a restore in place: {note}")
 }
 
